@@ -4,6 +4,7 @@
 package app_test
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,8 @@ type pastCluster struct {
 	ignore []v1alpha1.IgnoreRule
 	// beforeWrite is called before a write that is not a dry run.
 	beforeWrite func()
+	// refuseWrite returns why a write that is not a dry run is refused, nil if it is not.
+	refuseWrite func(method, name string) *apierrors.StatusError
 	requests    []string
 }
 
@@ -409,7 +412,13 @@ func (c *pastCluster) serveObject(w http.ResponseWriter, r *http.Request, resour
 		reply(w, list.UnstructuredContent())
 		return
 	}
-	dry := r.URL.Query().Get("dryRun") != ""
+	var options metav1.DeleteOptions
+	if r.Method == http.MethodDelete {
+		if err := json.NewDecoder(r.Body).Decode(&options); err != nil {
+			c.t.Error(err)
+		}
+	}
+	dry := r.URL.Query().Get("dryRun") != "" || len(options.DryRun) > 0
 	if r.Method != http.MethodGet && !dry && c.beforeWrite != nil {
 		c.beforeWrite()
 	}
@@ -422,14 +431,18 @@ func (c *pastCluster) serveObject(w http.ResponseWriter, r *http.Request, resour
 		name = sent.GetName()
 	}
 	known := c.objects[resource+"/"+name]
+	if r.Method != http.MethodGet && !dry && c.refuseWrite != nil {
+		if err := c.refuseWrite(r.Method, name); err != nil {
+			refuse(w, err)
+			return
+		}
+	}
 	switch {
 	case r.Method != http.MethodPost && known == nil:
 		refuse(w, apierrors.NewNotFound(group, name))
 	case r.Method == http.MethodGet:
 		reply(w, known.Object)
 	case r.Method == http.MethodDelete:
-		var options metav1.DeleteOptions
-		_ = json.NewDecoder(r.Body).Decode(&options)
 		if p := options.Preconditions; p == nil || *p.ResourceVersion != known.GetResourceVersion() || *p.UID != known.GetUID() {
 			refuse(w, apierrors.NewConflict(group, name, fmt.Errorf("precondition")))
 			return
@@ -453,10 +466,15 @@ func (c *pastCluster) serveObject(w http.ResponseWriter, r *http.Request, resour
 // call runs the plugin, and returns what it prints and its exit code.
 func (c *pastCluster) call(args ...string) (out, notes string, code int) {
 	c.t.Helper()
+	return c.callWith(c.t.Context(), args...)
+}
+
+func (c *pastCluster) callWith(ctx context.Context, args ...string) (out, notes string, code int) {
+	c.t.Helper()
 	streams, _, printed, noted := genericiooptions.NewTestIOStreams()
 	command := app.NewCommand(streams)
 	command.SetArgs(append(args, "-n", "shop", "--server", c.URL, "--kubeconfig", "/dev/null", "--cache-dir", c.t.TempDir()))
-	err := command.ExecuteContext(c.t.Context())
+	err := command.ExecuteContext(ctx)
 	if app.IsFailure(err) {
 		noted.WriteString("Error: " + err.Error() + "\n")
 	}

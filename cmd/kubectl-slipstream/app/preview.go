@@ -96,7 +96,7 @@ func (p preview) printStep(ctx context.Context, step *restore.Step) error {
 			return err
 		}
 	}
-	if step.Live == nil || step.Wanted == nil {
+	if step.Live == nil || step.Write == nil {
 		return nil
 	}
 	return p.printFields(ctx, step)

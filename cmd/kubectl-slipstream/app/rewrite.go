@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/yaml"
 
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/kube/restore"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
@@ -219,23 +222,56 @@ func (r *rewrite) apply(ctx context.Context, steps []*restore.Step) error {
 	}
 	var written []*restore.Step
 	failures := map[*restore.Step]error{}
-	for i, step := range steps {
+	for _, step := range steps {
 		result, err := r.writer.Apply(ctx, step)
-		if ctx.Err() != nil {
-			return fmt.Errorf("ended: %w; %d of %d objects are written, and the same command writes the others", context.Cause(ctx), i, len(steps))
-		}
 		if err != nil {
 			failures[step] = err
-			r.note("%s failed: %s", step.Object, summary.Line(failure(err)))
-			continue
+			r.noteFailure(step, err)
 		}
-		step.Result = result
-		written = append(written, step)
-		if _, err := fmt.Fprintf(lines, "%s %s\n", step.Object, done[step.Verb]); err != nil {
-			return err
+		if err == nil {
+			step.Result = result
+			written = append(written, step)
+			if _, err := fmt.Fprintf(lines, "%s %s\n", step.Object, done[step.Verb]); err != nil {
+				return err
+			}
+		}
+		if ctx.Err() != nil && len(written) < len(steps) {
+			return fmt.Errorf("ended: %w; %d of %d objects are written, and the same command writes the others",
+				context.Cause(ctx), len(written), len(steps))
 		}
 	}
 	return errors.Join(r.printObjects(written), r.result(failures))
+}
+
+// noteFailure says why a step failed. It keeps the manifest of an object that is gone.
+func (r *rewrite) noteFailure(step *restore.Step, err error) {
+	r.note("%s failed: %s", step.Object, summary.Line(failure(err)))
+	var lost *restore.NotCreatedError
+	if !errors.As(err, &lost) {
+		return
+	}
+	text, err := yaml.Marshal(lost.Manifest)
+	if err != nil {
+		r.note("failed to write its manifest: %v", err)
+		return
+	}
+	path, err := keep(text)
+	if err != nil {
+		r.note("failed to keep its manifest in a file: %v; the manifest is:", err)
+		_, _ = io.WriteString(r.ErrOut, printable.Text(string(text))) // There is no other place.
+		return
+	}
+	r.note("Its manifest is in %s: kubectl create -f %[1]s creates it", path)
+}
+
+// keep writes a text to a new file that only the user may read, and returns its path.
+func keep(text []byte) (path string, err error) {
+	file, err := os.CreateTemp("", "kubectl-slipstream-*.yaml")
+	if err != nil {
+		return "", err
+	}
+	_, err = file.Write(text)
+	return file.Name(), errors.Join(err, file.Close())
 }
 
 // failure says why a step failed.
@@ -272,21 +308,27 @@ func (r *rewrite) printObjects(steps []*restore.Step) error {
 	return nil
 }
 
-// result returns an error if not everything was written: a conflict if something has changed in between.
+// result returns an error if not everything was written: a conflict if something has changed in between, unless an object is gone.
 func (r *rewrite) result(failures map[*restore.Step]error) error {
-	var names []string
-	var changed []string
+	var names, changed, gone []string
 	forbidden := r.forbidden || len(r.leftOut) == 0
 	for step, err := range failures {
-		if apierrors.IsConflict(err) {
+		var lost *restore.NotCreatedError
+		switch {
+		case errors.As(err, &lost):
+			gone = append(gone, step.String())
+		case apierrors.IsConflict(err):
 			changed = append(changed, step.String())
-			continue
+		default:
+			names = append(names, step.String())
+			forbidden = forbidden && apierrors.IsForbidden(err)
 		}
-		names = append(names, step.String())
-		forbidden = forbidden && apierrors.IsForbidden(err)
 	}
 	slices.Sort(changed)
-	if len(changed) > 0 {
+	switch {
+	case len(gone) > 0:
+		return lostError(gone, slices.Concat(changed, names, r.leftOut))
+	case len(changed) > 0:
 		return &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: 409, Reason: metav1.StatusReasonConflict,
 			Message: "changed since the preview, and left as they are: " + strings.Join(changed, ", ") + "; run the command again",
@@ -304,6 +346,17 @@ func (r *rewrite) result(failures map[*restore.Step]error) error {
 		}}
 	}
 	return fmt.Errorf("%w: left as they are: %s", errFailed, strings.Join(names, ", "))
+}
+
+// lostError returns the error for objects that were deleted and not created, and others that are left as they are.
+func lostError(gone, left []string) error {
+	slices.Sort(gone)
+	slices.Sort(left)
+	text := "deleted, and not created: " + strings.Join(gone, ", ")
+	if len(left) > 0 {
+		text += "; left as they are: " + strings.Join(left, ", ")
+	}
+	return fmt.Errorf("%w: %s", errFailed, text)
 }
 
 // contentOf returns a copy of an object that is compared with another.

@@ -25,6 +25,10 @@ func WithIgnored(rules ignore.Rules, live, content *unstructured.Unstructured) (
 	if rest == live {
 		return content, nil
 	}
+	rest, err := manifest.Canonical(rest)
+	if err != nil {
+		return nil, err
+	}
 	out := withoutKeyed(rules, content)
 	for _, field := range slices.Backward(removed) {
 		if !lacksParent(out, rest, field.Path) {

@@ -19,7 +19,7 @@ kind: Deployment
 metadata:
   name: web
   uid: u
-  annotations: {example.com/hash: x}
+  annotations: {example.com/hash: x, deployment.kubernetes.io/revision: "1"}
   managedFields:
   - manager: scaler
     operation: Update

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,12 +62,13 @@ type Step struct {
 	Verb Verb
 	// Wanted is Content with the ignored fields of Live, nil if the object is not to exist.
 	Wanted *unstructured.Unstructured
-	// Write is the object that is sent, nil for Keep and Delete.
+	// Write is the object that is sent, nil for Keep and Delete, and if the object is being deleted.
 	Write *unstructured.Unstructured
 	// Result is what the API server would make of Write, nil without a dry run, or if one is not possible because the object
 	// needs one that is created before it.
 	Result *unstructured.Unstructured
-	// Refusals are the reasons why the API server does not accept the step, by a dry run.
+	// Refusals are the reasons why the step is not executed: the API server does not accept it, by a dry run, or the object is being
+	// deleted.
 	Refusals []Refusal
 	// Forbidden is set if the API server refuses the step because the user lacks a permission, or because of a policy.
 	Forbidden bool
@@ -120,18 +122,23 @@ func (p Planner) plan(s *Step) (err error) {
 		s.Verb = Keep
 		return nil
 	case s.Content == nil:
-		s.Verb = Delete
+		if s.Verb = Delete; s.Live.GetDeletionTimestamp() != nil {
+			s.Verb = Keep
+		}
 		return nil
 	case s.Live == nil:
 		s.Verb, s.Write = Create, s.Wanted.DeepCopy()
 		p.annotate(s)
+		return nil
+	case s.Live.GetDeletionTimestamp() != nil && !s.Recreate:
+		s.Verb, s.Refusals = Update, []Refusal{{Message: deletionOf(s.Live)}}
 		return nil
 	}
 	updated, err := Updated(p.withoutReasons(s.Live), s.Wanted)
 	if err != nil {
 		return err
 	}
-	if reflect.DeepEqual(updated.Object, p.withoutReasons(s.Live).Object) {
+	if s.Live.GetDeletionTimestamp() == nil && reflect.DeepEqual(updated.Object, p.withoutReasons(s.Live).Object) {
 		s.Verb = Keep
 		return nil
 	}
@@ -141,6 +148,15 @@ func (p Planner) plan(s *Step) (err error) {
 	}
 	p.annotate(s)
 	return nil
+}
+
+// deletionOf says that an object is being deleted, and what it waits for.
+func deletionOf(object *unstructured.Unstructured) string {
+	text := "it is being deleted"
+	if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
+		text += " and waits for its finalizers (" + strings.Join(finalizers, ", ") + ")"
+	}
+	return text + "; run the command again when it is gone"
 }
 
 // annotate keeps the annotations that are no content, and sets the reason. The reason of a write is known only if the write changes

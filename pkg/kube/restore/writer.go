@@ -48,11 +48,36 @@ func (w Writer) of(o Object) dynamic.ResourceInterface {
 	return w.Client.Resource(o.Resource).Namespace(o.Namespace)
 }
 
+// NotCreatedError is returned if an object was deleted, or perhaps was, and was not created again. It has no status of the API server,
+// so that it is not taken for a refusal after which the object still exists.
+type NotCreatedError struct {
+	// Manifest is the object that was to be created.
+	Manifest *unstructured.Unstructured
+	// Reason says why.
+	Reason string
+}
+
+// Error returns the reason.
+func (e *NotCreatedError) Error() string { return "it is deleted, and not created: " + e.Reason }
+
+// notCreated returns the error for a step whose object is gone.
+func notCreated(s *Step, err error) error {
+	if isSecret(s) {
+		err = apierror.RedactSecret(err)
+	}
+	return &NotCreatedError{Manifest: s.Write, Reason: err.Error()}
+}
+
+func isSecret(s *Step) bool { return s.Kind.GroupKind() == schema.GroupKind{Kind: "Secret"} }
+
 // DryRun has the API server check a step, and sets its Result or its Refusals. A step that would change nothing becomes Keep. It fails
-// if the API server says nothing about the step. A step that a webhook does not support in a dry run is not checked.
+// if the API server says nothing about the step. A step that a webhook does not support in a dry run is not checked, and neither is one
+// that has Refusals.
 func (w Writer) DryRun(ctx context.Context, s *Step) error {
 	result, err := w.attempt(ctx, s, []string{metav1.DryRunAll})
 	switch {
+	case len(s.Refusals) > 0:
+		return nil
 	case err == nil:
 		s.Result = result
 		if s.Verb == Update && w.isSame(result, s.Live) {
@@ -84,13 +109,14 @@ func (w Writer) isSame(a, b *unstructured.Unstructured) bool {
 }
 
 // Apply executes a step, and returns the object as it is then, nil if it is deleted. It fails with a conflict if the content of the object
-// has changed since it was read. After the creation of a CustomResourceDefinition it waits until its objects can be created.
+// has changed since it was read, and with a *NotCreatedError if it was deleted and then not created. After the creation of a CustomResourceDefinition it waits until its objects can be created.
 func (w Writer) Apply(ctx context.Context, s *Step) (*unstructured.Unstructured, error) {
 	written, err := w.attempt(ctx, s, nil)
 	if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) && s.Verb == Update {
 		return nil, apierrors.NewConflict(s.Resource.GroupResource(), s.Name, err)
 	}
-	if err != nil && s.Kind.Kind == "Secret" && s.Kind.Group == "" {
+	var lost *NotCreatedError
+	if err != nil && isSecret(s) && !errors.As(err, &lost) {
 		return nil, apierror.RedactSecret(err)
 	}
 	if err == nil && s.Kind.GroupKind() == customResourceDefinition && s.Verb != Delete {
@@ -102,7 +128,7 @@ func (w Writer) Apply(ctx context.Context, s *Step) (*unstructured.Unstructured,
 // attempt executes a step, and again if the API server notes another version of the object. Controllers write the status at any time:
 // only another content is a conflict. In a dry run, which is before the preview, that is no conflict either.
 func (w Writer) attempt(ctx context.Context, s *Step, dryRun []string) (*unstructured.Unstructured, error) {
-	for retries := maxRetries; ; retries-- {
+	for retries := maxRetries; len(s.Refusals) == 0; retries-- {
 		result, err := w.execute(ctx, s, dryRun)
 		if !apierrors.IsConflict(err) || s.Live == nil || retries == 0 {
 			return result, err
@@ -115,6 +141,7 @@ func (w Writer) attempt(ctx context.Context, s *Step, dryRun []string) (*unstruc
 			return nil, err
 		}
 	}
+	return nil, nil
 }
 
 // refresh reads the object of a step again, and plans the step for it unless its content has changed. If replan is set, it does so then,
@@ -127,7 +154,7 @@ func (w Writer) refresh(ctx context.Context, s *Step, replan bool) (planned bool
 	if err != nil {
 		return false, err
 	}
-	isSame := live != nil && live.GetUID() == s.Live.GetUID()
+	isSame := live != nil && live.GetUID() == s.Live.GetUID() && (live.GetDeletionTimestamp() != nil) == (s.Live.GetDeletionTimestamp() != nil)
 	if isSame {
 		was, err := w.Planner.Content(s.Ignored.Without(s.Live))
 		if err != nil {
@@ -157,18 +184,32 @@ func (w Writer) execute(ctx context.Context, s *Step, dryRun []string) (*unstruc
 			FieldManager: w.Manager, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun,
 		})
 	case Recreate:
-		if err := w.delete(ctx, s, dryRun); err != nil {
-			return nil, err
-		}
-		if dryRun != nil {
-			return w.tryCreate(ctx, s)
-		}
-		if err := w.waitGone(ctx, s); err != nil {
-			return nil, err
-		}
-		return w.create(ctx, s, nil)
+		return w.recreate(ctx, s, dryRun)
 	}
 	return nil, w.delete(ctx, s, dryRun)
+}
+
+// recreate deletes and creates an object. If it ends after the deletion, it returns a *NotCreatedError.
+func (w Writer) recreate(ctx context.Context, s *Step, dryRun []string) (*unstructured.Unstructured, error) {
+	err := w.delete(ctx, s, dryRun)
+	if dryRun != nil && err == nil {
+		return w.tryCreate(ctx, s)
+	}
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && dryRun == nil:
+		return nil, notCreated(s, fmt.Errorf("ended while it was deleted: %w", err)) // The API server may have executed the request.
+	default:
+		return nil, err
+	}
+	if err := w.waitGone(ctx, s); err != nil {
+		return nil, notCreated(s, err)
+	}
+	created, err := w.create(ctx, s, nil)
+	if err != nil {
+		return nil, notCreated(s, err)
+	}
+	return created, nil
 }
 
 func createOptions(manager string, dryRun []string) metav1.CreateOptions {
@@ -187,7 +228,10 @@ func (w Writer) create(ctx context.Context, s *Step, dryRun []string) (created *
 	if err != nil {
 		return nil, err
 	}
-	return created, waited
+	if waited != nil {
+		return nil, waited
+	}
+	return created, nil
 }
 
 // isNotServed reports whether a request has failed because the type is not served.
@@ -200,11 +244,12 @@ func isNotServed(err error) bool {
 	return details == nil || details.Name == ""
 }
 
-// tryCreate dry-runs the creation of an object that exists, with another name.
+// tryCreate dry-runs the creation of an object that exists, with another name and without the node ports that the object has.
 func (w Writer) tryCreate(ctx context.Context, s *Step) (*unstructured.Unstructured, error) {
 	object := s.Write.DeepCopy()
 	object.SetName("")
 	object.SetGenerateName(s.Name + "-")
+	dropsPorts := dropNodePorts(object)
 	tried, err := w.of(s.Object).Create(ctx, object, createOptions(w.Manager, []string{metav1.DryRunAll}))
 	if apierrors.IsInvalid(err) && namesOnly(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: ") {
 		return s.Write, nil // Without the old object, it fits.
@@ -212,9 +257,28 @@ func (w Writer) tryCreate(ctx context.Context, s *Step) (*unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
+	if dropsPorts {
+		return s.Write, nil // The result has other ports.
+	}
 	tried.SetName(s.Name)
 	tried.SetGenerateName("")
 	return tried, nil
+}
+
+// dropNodePorts removes the node ports of a Service, and reports whether it had any.
+func dropNodePorts(object *unstructured.Unstructured) (dropped bool) {
+	if object.GroupVersionKind().GroupKind() != (schema.GroupKind{Kind: "Service"}) {
+		return false
+	}
+	spec, _ := object.Object["spec"].(map[string]any)
+	ports, _ := spec["ports"].([]any)
+	for _, port := range ports {
+		if fields, ok := port.(map[string]any); ok && fields["nodePort"] != nil {
+			delete(fields, "nodePort")
+			dropped = true
+		}
+	}
+	return dropped
 }
 
 // namesOnly reports whether an object is refused for its name.
@@ -259,7 +323,7 @@ func (w Writer) waitGone(ctx context.Context, s *Step) error {
 		return object.GetUID() != s.Live.GetUID(), nil
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return fmt.Errorf("it is deleted, and not created: it still exists after %s, with the finalizers %q", goneTimeout, finalizers)
+		return fmt.Errorf("it still exists after %s, with the finalizers %q", goneTimeout, finalizers)
 	}
 	return err
 }
