@@ -41,6 +41,7 @@ func TestHistory(t *testing.T) {
 	}{
 		{"Namespace", restoresNamespace},
 		{"Immutable", restoresImmutable},
+		{"NodePort", recreatesNodePort},
 		{"ChangeInBetween", refusesChangeInBetween},
 		{"Definition", restoresDefinition},
 		{"Undo", undoesChanges},
@@ -251,6 +252,28 @@ func restoresImmutable(t *testing.T, s *shop) {
 	}
 	if out := s.plugin(t, 0, "restore", "--to", commit, "--yes"); !strings.Contains(out, "2 unchanged") {
 		t.Errorf("the second time, restore printed %s", out)
+	}
+}
+
+// recreatesNodePort deletes and creates a Service with a port that the old one has, and that only one can have.
+func recreatesNodePort(t *testing.T, s *shop) {
+	service := func(address string) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeNodePort, ClusterIP: address, Ports: []corev1.ServicePort{{Port: 80, NodePort: 31234}},
+		}}
+	}
+	created, err := s.client.CoreV1().Services(s.Namespace).Create(t.Context(), service(""), metav1.CreateOptions{})
+	must(t, err)
+	commit := s.tip(t)
+	s.Patch(t, s.Namespace, "service/web", `{"metadata":{"labels":{"a":"b"}}}`)
+	s.tip(t)
+	if out := s.plugin(t, 0, "restore", "--to", commit, "--yes", "--recreate", "service/web"); !strings.Contains(out, "Service/web deleted and created") {
+		t.Errorf("restore printed %s", out)
+	}
+	now, err := s.client.CoreV1().Services(s.Namespace).Get(t.Context(), "web", metav1.GetOptions{})
+	must(t, err)
+	if now.UID == created.UID || now.Spec.Ports[0].NodePort != 31234 || len(now.Labels) > 0 {
+		t.Errorf("%+v", now)
 	}
 }
 

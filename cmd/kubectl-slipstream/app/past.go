@@ -38,6 +38,8 @@ type past struct {
 	refused         error
 	// omitted is the number of objects of types that the user may not read.
 	omitted int
+	// missing are the named objects that did not exist.
+	missing []objectRef
 	// unreadable are files that are no objects.
 	unreadable []string
 	// ignored are the fields that the destination does not mirror.
@@ -53,9 +55,13 @@ func (s *session) read(
 	queries := sel.queries()
 	for i := range queries {
 		queries[i].At = at
+		left := p.omitted + len(p.unreadable)
 		objects, err := s.readAll(ctx, from, &queries[i], p)
 		if err != nil {
 			return nil, err
+		}
+		if queries[i].Name != "" && len(objects) == 0 && p.omitted+len(p.unreadable) == left {
+			p.missing = append(p.missing, sel.objects[i])
 		}
 		at = p.commit.SHA // All of the state is that of one commit.
 		for _, object := range objects {

@@ -90,7 +90,7 @@ func (r *restoration) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkFound(sel, then); err != nil {
+	if err := r.checkFound(then); err != nil {
 		return err
 	}
 	r.leaveUnread(then)
@@ -103,13 +103,10 @@ func (r *restoration) run(ctx context.Context, args []string) error {
 }
 
 // checkFound returns an error if a named object did not exist, or no object did.
-func (r *restoration) checkFound(sel *selection, then *past) error {
-	for _, of := range sel.objects {
-		found := slices.ContainsFunc(slices.Collect(maps.Keys(then.all())), func(key objectKey) bool { return key.name == of.name })
-		if !found {
-			return fmt.Errorf("%s did not exist in commit %s of %s: there is nothing to restore",
-				of, then.commit.SHA, then.commit.Time.UTC().Format(time.RFC3339))
-		}
+func (r *restoration) checkFound(then *past) error {
+	if len(then.missing) > 0 {
+		return fmt.Errorf("%s did not exist in commit %s of %s: there is nothing to restore",
+			then.missing[0], then.commit.SHA, then.commit.Time.UTC().Format(time.RFC3339))
 	}
 	if len(then.unreadable) > 0 && r.prune {
 		return fmt.Errorf("in commit %s, %s is no object, so it is not known what came since: leave out --prune", then.commit.SHA, then.unreadable[0])

@@ -159,10 +159,13 @@ func TestRestoreRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no state":               {[]string{"cm/note"}, "--to is missing"},
-		"prune of one object":    {[]string{"cm/note", "--to", shaOf(2), "--prune"}, "--prune is for a whole namespace"},
-		"prune by labels":        {[]string{"-l", "a=b", "--to", shaOf(2), "--prune"}, "--prune is for a whole namespace"},
-		"before it existed":      {[]string{"cm/note", "--to", shaOf(1)}, "configmaps/note did not exist in commit " + shaOf(1)},
+		"no state":            {[]string{"cm/note"}, "--to is missing"},
+		"prune of one object": {[]string{"cm/note", "--to", shaOf(2), "--prune"}, "--prune is for a whole namespace"},
+		"prune by labels":     {[]string{"-l", "a=b", "--to", shaOf(2), "--prune"}, "--prune is for a whole namespace"},
+		"before it existed":   {[]string{"cm/note", "--to", shaOf(1)}, "configmaps/note did not exist in commit " + shaOf(1)},
+		"one of two": {
+			[]string{"cm/note", "secret/note", "--to", shaOf(2)}, "secrets/note did not exist in commit " + shaOf(2),
+		},
 		"nothing existed":        {[]string{"--to", shaOf(1)}, "has no such object"},
 		"a dry run that is none": {[]string{"cm/note", "--to", shaOf(2), "--dry-run=maybe"}, `--dry-run is "maybe"`},
 		"recreate of another":    {[]string{"cm/note", "--to", shaOf(2), "--recreate", "cm/other"}, "--recreate is configmaps/other"},

@@ -29,9 +29,13 @@ func WithIgnored(rules ignore.Rules, live, content *unstructured.Unstructured) (
 	if err != nil {
 		return nil, err
 	}
+	now, err := manifest.Canonical(live)
+	if err != nil {
+		return nil, err
+	}
 	out := withoutKeyed(rules, content)
 	for _, field := range slices.Backward(removed) {
-		if !lacksParent(out, rest, field.Path) {
+		if _, isContent := field.Path.Lookup(now.Object); isContent && !lacksParent(out, rest, field.Path) {
 			set(out.Object, field.Path, runtime.DeepCopyJSONValue(field.Value), live.Object)
 		}
 	}
