@@ -4,6 +4,8 @@
 package app_test
 
 import (
+	"context"
+	"io"
 	"strings"
 	"testing"
 
@@ -13,10 +15,23 @@ import (
 func TestAsk(t *testing.T) {
 	for answer, want := range map[string]bool{"y\n": true, "Yes\n": true, "y": true, "\n": false, "": false, "n\n": false, "yeah\n": false} {
 		var out strings.Builder
-		err := app.Ask(strings.NewReader(answer), &out, "Write? ")
+		err := app.Ask(t.Context(), strings.NewReader(answer), &out, "Write? ")
 		if (err == nil) != want || out.String() != "Write? " {
 			t.Errorf("%q: %v, printed %q", answer, err, out.String())
 		}
+	}
+}
+
+// TestAskEnds does not wait for an answer when the command is interrupted.
+func TestAskEnds(t *testing.T) {
+	in, answers := io.Pipe()
+	t.Cleanup(func() { _ = answers.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	err := app.Ask(ctx, in, &out, "Write? ")
+	if app.ExitCode(err) != 130 || !strings.Contains(err.Error(), "nothing is written") {
+		t.Errorf("exit code %d: %v", app.ExitCode(err), err)
 	}
 }
 

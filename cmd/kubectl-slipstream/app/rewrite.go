@@ -107,7 +107,7 @@ func (r *rewrite) run(ctx context.Context, objects []compared, reason string) er
 	case r.dryRun != dryRunNone:
 		return errors.Join(r.printObjects(toWrite), r.result(nil))
 	}
-	if err := r.confirm(len(toWrite)); err != nil {
+	if err := r.confirm(ctx, len(toWrite)); err != nil {
 		return err
 	}
 	return r.apply(ctx, toWrite)
@@ -176,7 +176,7 @@ func (r *rewrite) withoutRefused(steps []*restore.Step) []*restore.Step {
 }
 
 // confirm asks whether to write.
-func (r *rewrite) confirm(count int) error {
+func (r *rewrite) confirm(ctx context.Context, count int) error {
 	if r.yes {
 		return nil
 	}
@@ -187,22 +187,36 @@ func (r *rewrite) confirm(count int) error {
 	if len(r.leftOut) > 0 {
 		question = fmt.Sprintf("Write %s, and leave %d as they are? [y/N] ", summary.Count(count, "object"), len(r.leftOut))
 	}
-	return ask(r.In, r.ErrOut, question)
+	return ask(ctx, r.In, r.ErrOut, question)
 }
 
 // errDeclined is returned if the user does not want to write.
 var errDeclined = errors.New("nothing is written")
 
-// ask asks a question, and fails unless the answer is yes.
-func ask(in io.Reader, out io.Writer, question string) error {
+// ask asks a question, and fails unless the answer is yes. If ctx ends, it does not wait for the answer: the read ends with the process.
+func ask(ctx context.Context, in io.Reader, out io.Writer, question string) error {
 	if _, err := io.WriteString(out, question); err != nil {
 		return err
 	}
-	answer, err := bufio.NewReader(in).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
+	type line struct {
+		text string
+		err  error
 	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	answers := make(chan line, 1)
+	go func() {
+		text, err := bufio.NewReader(in).ReadString('\n')
+		answers <- line{text, err}
+	}()
+	var answer line
+	select {
+	case answer = <-answers:
+	case <-ctx.Done():
+		return fmt.Errorf("ended: %w; %w", context.Cause(ctx), errDeclined)
+	}
+	if answer.err != nil && !errors.Is(answer.err, io.EOF) {
+		return answer.err
+	}
+	switch strings.ToLower(strings.TrimSpace(answer.text)) {
 	case "y", "yes":
 		return nil
 	}
