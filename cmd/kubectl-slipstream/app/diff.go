@@ -73,7 +73,7 @@ func (d *difference) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	destination, err := d.destinationOf(ctx, sel)
+	destination, err := d.destinationOf(ctx, sel, from)
 	if err != nil {
 		return err
 	}

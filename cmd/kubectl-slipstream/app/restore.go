@@ -82,7 +82,7 @@ func (r *restoration) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	destination, err := r.destinationOf(ctx, sel)
+	destination, err := r.destinationOf(ctx, sel, to)
 	if err != nil {
 		return err
 	}

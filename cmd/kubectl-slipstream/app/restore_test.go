@@ -152,6 +152,30 @@ func TestRestoreCreatesNamespace(t *testing.T) {
 	}
 }
 
+// TestRestoreSeveralDestinations reads the destination of the Change that is named, and otherwise asks for one.
+func TestRestoreSeveralDestinations(t *testing.T) {
+	for _, object := range []string{"cm/note", ""} {
+		c := shop(t)
+		c.changes[0].Spec.Commits[0].DestinationRef.Name = "other" // The newest one.
+		restore := func(to string, args ...string) (out, notes string, code int) {
+			args = append([]string{"restore", "--to", to, "--yes"}, args...)
+			if object != "" {
+				args = append(args, object)
+			}
+			return c.call(args...)
+		}
+		if out, notes, code := restore(shaOf(2)); code != 2 || !strings.Contains(notes, "give --destination teams/main or --destination teams/other") {
+			t.Errorf("%q: exit code %d: %s%s", object, code, out, notes)
+		}
+		if out, notes, code := restore(c.changeName(3) + "^"); code != 0 || c.data("configmaps/note")["color"] != "red" {
+			t.Errorf("%q: exit code %d: %s%s", object, code, out, notes)
+		}
+		if out, notes, code := restore(shaOf(3), "--destination", "teams/main"); code != 0 || c.data("configmaps/note")["color"] != "blue" {
+			t.Errorf("%q: exit code %d: %s%s", object, code, out, notes)
+		}
+	}
+}
+
 func TestRestoreRefuses(t *testing.T) {
 	c := shop(t)
 	before := c.version

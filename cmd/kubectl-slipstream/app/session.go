@@ -140,8 +140,9 @@ func (s *session) history(ctx context.Context, of objectRef, limit int) ([]v1alp
 // errNoDestination is returned if no Change names a destination.
 var errNoDestination = errors.New("name a GitDestination with --destination")
 
-// destinationOf returns the destination that is read for a selection.
-func (s *session) destinationOf(ctx context.Context, sel *selection) (v1alpha1.NamespacedObjectReference, error) {
+// destinationOf returns the destination that is read for a selection at a point in time, as at returns it: that of the flag, or that of the
+// Change that is named, or the only one that Changes of the objects or the namespace name.
+func (s *session) destinationOf(ctx context.Context, sel *selection, at string) (only v1alpha1.NamespacedObjectReference, err error) {
 	if s.destination != "" {
 		namespace, name, qualified := strings.Cut(s.destination, "/")
 		if !qualified {
@@ -149,30 +150,37 @@ func (s *session) destinationOf(ctx context.Context, sel *selection) (v1alpha1.N
 		}
 		return v1alpha1.NamespacedObjectReference{Namespace: namespace, Name: name}, nil
 	}
-	if len(sel.objects) == 0 {
-		return s.onlyDestination(ctx, sel)
-	}
-	changes, err := s.history(ctx, sel.objects[0], destinationChanges)
-	if err != nil {
-		return v1alpha1.NamespacedObjectReference{}, err
-	}
-	for i := range changes {
-		if commits := changes[i].Spec.Commits; len(commits) > 0 {
-			return commits[0].DestinationRef, nil
+	if strings.Contains(at, "/") {
+		change, err := s.change(ctx, strings.TrimSuffix(at, "^"))
+		if err != nil {
+			return only, err
 		}
+		return onlyDestination("change "+change.Name, []v1alpha1.Change{*change})
 	}
-	return v1alpha1.NamespacedObjectReference{}, fmt.Errorf("no Change of %s has a commit: %w", sel.objects[0], errNoDestination)
+	if len(sel.objects) == 0 {
+		changes, err := s.history(ctx, sel.kind, destinationChanges)
+		if err != nil {
+			return only, err
+		}
+		return onlyDestination("namespace "+s.namespace, changes)
+	}
+	var changes []v1alpha1.Change
+	var names []string
+	for _, of := range sel.objects {
+		found, err := s.history(ctx, of, destinationChanges)
+		if err != nil {
+			return only, err
+		}
+		changes, names = append(changes, found...), append(names, of.String())
+	}
+	return onlyDestination(strings.Join(names, ", "), changes)
 }
 
 // destinationChanges is the number of Changes in which a destination is looked for.
 const destinationChanges = 500
 
-// onlyDestination returns the destination of all Changes of the namespace. If there are several, it is an error.
-func (s *session) onlyDestination(ctx context.Context, sel *selection) (only v1alpha1.NamespacedObjectReference, err error) {
-	changes, err := s.history(ctx, sel.kind, destinationChanges)
-	if err != nil {
-		return only, err
-	}
+// onlyDestination returns the destination of all Changes of something. If there are several, it is an error.
+func onlyDestination(of string, changes []v1alpha1.Change) (only v1alpha1.NamespacedObjectReference, err error) {
 	var names []string
 	for i := range changes {
 		for _, commit := range changes[i].Spec.Commits {
@@ -184,11 +192,10 @@ func (s *session) onlyDestination(ctx context.Context, sel *selection) (only v1a
 	}
 	switch len(names) {
 	case 0:
-		return only, fmt.Errorf("no Change of namespace %s has a commit: %w", s.namespace, errNoDestination)
+		return only, fmt.Errorf("no Change of %s has a commit: %w", of, errNoDestination)
 	case 1:
 		return only, nil
 	}
 	slices.Sort(names)
-	return only, fmt.Errorf("several GitDestinations have commits of namespace %s: give --destination %s",
-		s.namespace, strings.Join(names, " or --destination "))
+	return only, fmt.Errorf("several GitDestinations have commits of %s: give --destination %s", of, strings.Join(names, " or --destination "))
 }
