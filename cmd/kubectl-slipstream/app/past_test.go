@@ -54,15 +54,18 @@ type pastCluster struct {
 	beforeWrite func()
 	// refuseWrite returns why a write that is not a dry run is refused, nil if it is not.
 	refuseWrite func(method, name string) *apierrors.StatusError
-	requests    []string
+	// validate returns why an object is not accepted, nil if it is.
+	validate func(*unstructured.Unstructured) *apierrors.StatusError
+	requests []string
 }
 
 // kindsOfShop are the types that the cluster serves.
 var kindsOfShop = map[string]schema.GroupVersionKind{
-	"configmaps":  {Version: "v1", Kind: "ConfigMap"},
-	"secrets":     {Version: "v1", Kind: "Secret"},
-	"deployments": {Group: "apps", Version: "v1", Kind: "Deployment"},
-	"namespaces":  {Version: "v1", Kind: "Namespace"},
+	"configmaps":             {Version: "v1", Kind: "ConfigMap"},
+	"secrets":                {Version: "v1", Kind: "Secret"},
+	"deployments":            {Group: "apps", Version: "v1", Kind: "Deployment"},
+	"namespaces":             {Version: "v1", Kind: "Namespace"},
+	"persistentvolumeclaims": {Version: "v1", Kind: "PersistentVolumeClaim"},
 }
 
 func newPastCluster(t *testing.T) *pastCluster {
@@ -429,6 +432,12 @@ func (c *pastCluster) serveObject(w http.ResponseWriter, r *http.Request, resour
 			c.t.Error(err)
 		}
 		name = sent.GetName()
+	}
+	if len(sent.Object) > 0 && c.validate != nil {
+		if err := c.validate(sent); err != nil {
+			refuse(w, err)
+			return
+		}
 	}
 	known := c.objects[resource+"/"+name]
 	if r.Method != http.MethodGet && !dry && c.refuseWrite != nil {

@@ -85,14 +85,8 @@ func (p preview) printStep(ctx context.Context, step *restore.Step) error {
 	if _, err := fmt.Fprintf(p.out, "%s %s\n", sign, printable.Line(step.String())); err != nil {
 		return err
 	}
-	for _, refusal := range step.Refusals {
-		if _, err := fmt.Fprintf(p.out, "    refused: %s\n", printable.Line(refusal.String())); err != nil {
-			return err
-		}
-	}
-	if step.Replaceable {
-		name := step.Resource.GroupResource().String() + "/" + step.Name
-		if _, err := fmt.Fprintf(p.out, "    --recreate %s deletes and creates it\n", printable.Line(name)); err != nil {
+	for _, remark := range remarks(step) {
+		if _, err := fmt.Fprintf(p.out, "    %s\n", printable.Line(remark)); err != nil {
 			return err
 		}
 	}
@@ -100,6 +94,21 @@ func (p preview) printStep(ctx context.Context, step *restore.Step) error {
 		return nil
 	}
 	return p.printFields(ctx, step)
+}
+
+// remarks say what else a step does, or why it is not executed.
+func remarks(step *restore.Step) (out []string) {
+	for _, refusal := range step.Refusals {
+		out = append(out, "refused: "+refusal.String())
+	}
+	if step.Replaceable {
+		out = append(out, fmt.Sprintf("--recreate %s/%s deletes and creates it", step.Resource.GroupResource(), step.Name))
+	}
+	deletes := step.Verb == restore.Delete || step.Verb == restore.Recreate
+	if lost := restore.Consequence(step.Kind.GroupKind()); deletes && lost != "" && len(step.Refusals) == 0 {
+		out = append(out, lost)
+	}
+	return out
 }
 
 // printFields prints a table of the fields that are to change: as they were, as they are, and as they will be.

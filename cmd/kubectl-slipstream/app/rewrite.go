@@ -129,6 +129,10 @@ func (r *rewrite) states(objects []compared) ([]restore.State, error) {
 	states := make([]restore.State, 0, len(objects))
 	for _, o := range objects {
 		key := objectRef{resource: o.Resource.GroupResource(), name: o.Name}
+		if recreate[key] && restore.ContainsOthers(o.Kind.GroupKind()) {
+			return nil, fmt.Errorf("--recreate is %s: %s, and would not come back; leave out --recreate to update it, or "+
+				"save what is in it, delete it with kubectl delete, and restore it then", key, restore.Consequence(o.Kind.GroupKind()))
+		}
 		states = append(states, restore.State{
 			Object: o.Object, Content: o.then, Live: o.live, Ignored: o.ignored, Recreate: recreate[key],
 		})

@@ -15,6 +15,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -110,6 +111,37 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	c.objects["namespaces/shop"].SetDeletionTimestamp(&end)
 	out, notes, code := c.call("restore", "--to", shaOf(2), "--yes")
 	if code != 2 || !strings.Contains(notes, "namespace shop is being deleted: run the command again when it is gone") {
+		t.Errorf("exit code %d: %s%s", code, out, notes)
+	}
+}
+
+// TestConsequences says what else is deleted with an object, and does not recreate one that others are deleted with.
+func TestConsequences(t *testing.T) {
+	c := shop(t)
+	c.store("persistentvolumeclaims", &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": "data", "namespace": "shop"},
+	}}, nil)
+	for change, want := range map[string]string{
+		c.changeName(1): "- Namespace/shop\n    everything in the namespace is deleted with it, also what is not mirrored\n1 to delete\n",
+		c.changeName(len(c.states) - 1): "- PersistentVolumeClaim/data\n    its data is deleted with it, unless its volume has the reclaim policy Retain\n" +
+			"1 to delete\n",
+	} {
+		if out, notes, code := c.call("undo", change, "--dry-run"); code != 0 || out != want {
+			t.Errorf("exit code %d: %s%s", code, out, notes)
+		}
+	}
+	c.objects["namespaces/shop"].SetLabels(map[string]string{"a": "b"})
+	before := c.version
+	args := []string{"restore", "namespace/shop", "--to", shaOf(2), "--destination", "teams/main", "--yes"}
+	if _, notes, code := c.call(append(args, "--recreate", "namespace/shop")...); code != 2 || c.version != before ||
+		!strings.Contains(notes, "--recreate is namespaces/shop: everything in the namespace is deleted with it, also what is not mirrored, and would not "+
+			"come back; leave out --recreate") {
+		t.Errorf("exit code %d: %s", code, notes)
+	}
+	c.validate = func(object *unstructured.Unstructured) *apierrors.StatusError {
+		return apierrors.NewInvalid(object.GroupVersionKind().GroupKind(), object.GetName(), nil)
+	}
+	if out, notes, code := c.call(args...); code != 3 || strings.Contains(out, "--recreate") || !strings.Contains(out, "refused: ") {
 		t.Errorf("exit code %d: %s%s", code, out, notes)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // ordered are the kinds that are written in a certain order: what others need comes first. Kinds that are not listed come after
 // them, except for those in last.
 var ordered = []schema.GroupKind{
-	{Kind: "Namespace"},
+	namespace,
 	customResourceDefinition,
 	{Group: "scheduling.k8s.io", Kind: "PriorityClass"},
 	{Group: "storage.k8s.io", Kind: "StorageClass"},

@@ -92,7 +92,8 @@ func (w Writer) DryRun(ctx context.Context, s *Step) error {
 	if s.Refusals = refusalsOf(s.Kind.GroupKind(), err); len(s.Refusals) == 0 {
 		return err
 	}
-	s.Replaceable, s.Forbidden = s.Verb == Update && apierrors.IsInvalid(err), apierrors.IsForbidden(err)
+	s.Replaceable = s.Verb == Update && apierrors.IsInvalid(err) && !ContainsOthers(s.Kind.GroupKind())
+	s.Forbidden = apierrors.IsForbidden(err)
 	return nil
 }
 
