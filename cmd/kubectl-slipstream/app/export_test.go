@@ -8,3 +8,6 @@ var Ask = ask
 
 // Coloured colours the lines of a unified diff.
 var Coloured = coloured
+
+// Touches reports whether a change may have changed a field.
+var Touches = touches

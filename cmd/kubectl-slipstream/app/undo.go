@@ -228,12 +228,31 @@ func by(later []v1alpha1.Change, path fieldpath.Path) string {
 	return "no Change of that is recorded yet"
 }
 
-// touches reports whether a change names a field, a part of it, or what contains it.
+// touches reports whether a change names a field, a part of it, or what contains it, or perhaps does. Changes identify list items by their
+// names, and conflicts by the keys of the schema: /spec/ports[name=http] can be /spec/ports[port=80,protocol=TCP].
 func touches(change *v1alpha1.Change, path fieldpath.Path) bool {
 	return slices.ContainsFunc(change.Spec.Fields, func(text string) bool {
 		field, err := fieldpath.Parse(text)
-		return err == nil && (field.BeginsWith(path) || path.BeginsWith(field))
+		return err == nil && mayOverlap(field, path)
 	})
+}
+
+// mayOverlap reports whether one path may lead to what the other one leads to, or below it. Items with different keys may be the same.
+func mayOverlap(a, b fieldpath.Path) bool {
+	for i := range min(len(a), len(b)) {
+		switch {
+		case !a[i].IsField() && !b[i].IsField() && !haveSameKeys(a[i], b[i]):
+			return true
+		case !a[i].Equal(b[i]):
+			return false
+		}
+	}
+	return true
+}
+
+// haveSameKeys reports whether two steps identify items in the same way.
+func haveSameKeys(a, b fieldpath.Step) bool {
+	return a.IsValue == b.IsValue && slices.EqualFunc(a.Keys, b.Keys, func(a, b fieldpath.Key) bool { return a.Name == b.Name })
 }
 
 // mayTouch reports whether a change has changed fields that it does not name.
