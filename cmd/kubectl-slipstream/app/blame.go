@@ -43,7 +43,8 @@ func newBlame(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 		Use:   "blame TYPE/NAME",
 		Short: "Print an object with when each line came, who wrote it, and the commit",
 		Long: "Print the canonical YAML of an object in the cluster, each line with the age, the author and the commit of the change that it came\n" +
-			"with. ^ marks lines that are as old as the oldest Change that is read, or older. Values of Secrets are not shown.",
+			"with. ^ marks lines that are as old as the oldest Change that is read, or older. If a Change cannot be read, for example because\n" +
+			"history was rewritten, the lines that are left are marked as older. Values of Secrets are not shown.",
 		Example: blameExample,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE:    func(command *cobra.Command, args []string) error { return b.run(command.Context(), args) },
@@ -86,8 +87,14 @@ func (b *blame) run(ctx context.Context, args []string) error {
 		if t.isComplete() {
 			break
 		}
-		if err := b.follow(ctx, t, &changes[i]); err != nil {
+		err := b.follow(ctx, t, &changes[i])
+		if ctx.Err() != nil {
 			return err
+		}
+		if err != nil {
+			b.note("Change %s cannot be read, so the lines that came with it or earlier are marked as older: %v", changes[i].Name, err)
+			t.stopped = true
+			break
 		}
 	}
 	return t.print(b.Out, time.Now())
@@ -172,8 +179,9 @@ type trace struct {
 	// text is the text at the time that is reached, and origin the indexes of its lines in lines, -1 for lines that are not followed.
 	text   []string
 	origin []int
-	// oldest is the oldest change that was followed.
-	oldest *v1alpha1.Change
+	// oldest is the oldest change that was followed. If stopped is set, the one before it could not be read.
+	oldest  *v1alpha1.Change
+	stopped bool
 }
 
 func newTrace(lines []string) *trace {
@@ -227,6 +235,8 @@ func (t *trace) print(out io.Writer, now time.Time) error {
 			cells = []string{commitOf(change), whoOf(change), printer.when(change)}
 		case t.unrecorded[i]:
 			cells = []string{"", "not recorded", ""}
+		case t.stopped:
+			cells = []string{"", "older", ""}
 		case t.oldest != nil:
 			cells = []string{"^" + commitOf(t.oldest), "before", printer.when(t.oldest)}
 		}

@@ -48,6 +48,8 @@ type pastCluster struct {
 	sealed bool
 	// unreadable is a file that is no object.
 	unreadable []string
+	// lost is the name of a Change whose contents cannot be read.
+	lost string
 	// ignore are the ignore rules of the destination.
 	ignore []v1alpha1.IgnoreRule
 	// beforeWrite is called before a write that is not a dry run.
@@ -311,6 +313,10 @@ func (c *pastCluster) serveChange(w http.ResponseWriter, path []string) {
 	change := c.changes[i]
 	if len(path) == 1 {
 		reply(w, change)
+		return
+	}
+	if change.Name == c.lost {
+		refuse(w, apierrors.NewConflict(v1alpha1.Resource("changes"), change.Name, fmt.Errorf("history was rewritten")))
 		return
 	}
 	at := len(c.changes) - i

@@ -230,6 +230,30 @@ func TestBlame(t *testing.T) {
 	}
 }
 
+// TestBlameUnreadable prints the lines that are known if an old Change cannot be read.
+func TestBlameUnreadable(t *testing.T) {
+	c := shop(t)
+	for i, want := range map[int][]string{
+		2: {"older name: note", shaOf(3)[:7] + " jane 57d color: blue", shaOf(4)[:7] + " jane 56d size: \"2\""},
+		4: {"older name: note", "older color: blue", "older size: \"2\""},
+	} {
+		c.lost = c.changeName(i)
+		out, notes, code := c.call("blame", "cm/note")
+		var got strings.Builder
+		for line := range strings.Lines(out) {
+			got.WriteString(strings.Join(strings.Fields(line), " ") + "\n")
+		}
+		if code != 0 || !strings.Contains(notes, "Change "+c.lost+" cannot be read") || !strings.Contains(notes, "history was rewritten") {
+			t.Errorf("exit code %d: %s", code, notes)
+		}
+		for _, line := range want {
+			if !strings.Contains(got.String(), line+"\n") {
+				t.Errorf("change %d: no %q in\n%s", i, line, got.String())
+			}
+		}
+	}
+}
+
 // TestBlameSecret attributes lines whose values are hidden.
 func TestBlameSecret(t *testing.T) {
 	c := newPastCluster(t)
