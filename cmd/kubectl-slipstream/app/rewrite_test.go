@@ -34,7 +34,7 @@ func TestRecreateFails(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"quota":   {apierrors.NewForbidden(configMaps, "note", errors.New("exceeded quota: small")), 3, "failed: deleted, and not created: ConfigMap/note"},
+		"webhook": {apierrors.NewForbidden(configMaps, "note", errors.New("denied")), 3, "failed: deleted, and not created: ConfigMap/note"},
 		"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "note", nil), 3, "failed: deleted, and not created: ConfigMap/note"},
 		"another": {apierrors.NewAlreadyExists(configMaps, "note"), 3, "failed: deleted, and not created: ConfigMap/note"},
 		"a conflict of a webhook": {
@@ -70,6 +70,23 @@ func TestRecreateFails(t *testing.T) {
 				t.Errorf("%v: %s", err, content)
 			}
 		})
+	}
+}
+
+// TestRecreateWaitsForQuota creates an object again when its quota is free.
+func TestRecreateWaitsForQuota(t *testing.T) {
+	c := shop(t)
+	refused := false
+	c.refuseWrite = func(method, _ string) *apierrors.StatusError {
+		if method != http.MethodPost || refused {
+			return nil
+		}
+		refused = true
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "note", errors.New("exceeded quota: small"))
+	}
+	out, notes, code := c.call("restore", "cm/note", "--to", shaOf(2), "--yes", "--recreate", "cm/note")
+	if code != 0 || !refused || c.data("configmaps/note")["color"] != "red" {
+		t.Errorf("exit code %d: %s%s", code, out, notes)
 	}
 }
 

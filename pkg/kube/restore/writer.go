@@ -28,6 +28,8 @@ const (
 	usableTimeout = time.Minute
 	// goneTimeout is how long a deleted object may take to go, before it is created again.
 	goneTimeout = 2 * time.Minute
+	// quotaTimeout is how long a quota may count an object that is gone.
+	quotaTimeout = 10 * time.Second
 	// maxRetries is how often a step is tried again because the status of the object has changed.
 	maxRetries = 10
 )
@@ -206,11 +208,28 @@ func (w Writer) recreate(ctx context.Context, s *Step, dryRun []string) (*unstru
 	if err := w.waitGone(ctx, s); err != nil {
 		return nil, notCreated(s, err)
 	}
-	created, err := w.create(ctx, s, nil)
+	created, err := w.createAgain(ctx, s)
 	if err != nil {
 		return nil, notCreated(s, err)
 	}
 	return created, nil
+}
+
+// createAgain creates an object that was deleted just before: its quota is free in a moment.
+func (w Writer) createAgain(ctx context.Context, s *Step) (created *unstructured.Unstructured, err error) {
+	waited := wait.PollUntilContextTimeout(ctx, pollInterval, quotaTimeout, true, func(ctx context.Context) (bool, error) {
+		created, err = w.create(ctx, s, nil)
+		return !isOverQuota(err), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created, waited
+}
+
+// isOverQuota reports whether a request was refused by a quota.
+func isOverQuota(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: ")
 }
 
 func createOptions(manager string, dryRun []string) metav1.CreateOptions {
@@ -252,7 +271,7 @@ func (w Writer) tryCreate(ctx context.Context, s *Step) (*unstructured.Unstructu
 	object.SetGenerateName(s.Name + "-")
 	dropsPorts := dropNodePorts(object)
 	tried, err := w.of(s.Object).Create(ctx, object, createOptions(w.Manager, []string{metav1.DryRunAll}))
-	if apierrors.IsInvalid(err) && namesOnly(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota: ") {
+	if apierrors.IsInvalid(err) && namesOnly(err) || isOverQuota(err) {
 		return s.Write, nil // Without the old object, it fits.
 	}
 	if err != nil {
