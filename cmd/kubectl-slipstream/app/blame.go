@@ -60,6 +60,11 @@ func (b *blame) run(ctx context.Context, args []string) error {
 	if err := b.connect(); err != nil {
 		return err
 	}
+	return b.write(ctx, args)
+}
+
+// write prints the lines of an object.
+func (b *blame) write(ctx context.Context, args []string) error {
 	of, err := objectArgument(b.config, args)
 	if err != nil {
 		return err

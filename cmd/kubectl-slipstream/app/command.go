@@ -36,7 +36,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetErr(streams.ErrOut)
 	config.AddFlags(root.PersistentFlags())
 	root.AddCommand(
-		newBlame(streams, config), newDiff(streams, config), newLog(streams, config), newMissing(streams, config),
+		newBlame(streams, config), newDiff(streams, config), newLog(streams, config), newMCP(streams, config), newMissing(streams, config),
 		newRestore(streams, config), newShow(streams, config), newSyncPipeline(streams, config), newUndo(streams, config))
 	return root
 }

@@ -43,11 +43,13 @@ type changeLog struct {
 	config        *genericclioptions.ConfigFlags
 	allNamespaces bool
 	since         time.Duration
-	author        string
-	bypass        bool
-	limit         int
-	watch         bool
-	oneline       bool
+	// until is the time of the newest change that is listed, zero for now.
+	until   time.Time
+	author  string
+	bypass  bool
+	limit   int
+	watch   bool
+	oneline bool
 
 	printer changePrinter
 }
@@ -159,9 +161,12 @@ func (l *changeLog) list(
 			version = page.ResourceVersion // What comes while later pages are read is watched.
 		}
 		for i := range page.Items {
-			if change := &page.Items[i]; of.includes(change) && change.Spec.Time.After(oldest) {
+			if change := &page.Items[i]; of.includes(change) && l.within(change, oldest) {
 				found = append(found, *change)
 			}
+		}
+		if limit > 0 {
+			found = newest(found, limit)
 		}
 		// In one namespace, all further changes are older.
 		enough := !l.allNamespaces && (limit > 0 && len(found) >= limit || endsBefore(page.Items, oldest))
@@ -169,11 +174,18 @@ func (l *changeLog) list(
 			break
 		}
 	}
-	slices.SortStableFunc(found, func(a, b v1alpha1.Change) int { return b.Spec.Time.Compare(a.Spec.Time.Time) })
-	if limit > 0 && len(found) > limit {
-		found = found[:limit]
-	}
-	return found, version, nil
+	return newest(found, len(found)), version, nil
+}
+
+// within reports whether a change was made after a time, and not after until.
+func (l *changeLog) within(change *v1alpha1.Change, oldest time.Time) bool {
+	return change.Spec.Time.After(oldest) && (l.until.IsZero() || !change.Spec.Time.After(l.until))
+}
+
+// newest sorts changes, newest first, and returns at most a number of them.
+func newest(changes []v1alpha1.Change, limit int) []v1alpha1.Change {
+	slices.SortStableFunc(changes, func(a, b v1alpha1.Change) int { return b.Spec.Time.Compare(a.Spec.Time.Time) })
+	return changes[:min(limit, len(changes))]
 }
 
 // endsBefore reports whether the last of some changes, newest first, is from before a time.

@@ -111,29 +111,12 @@ func (s *session) readAll(
 ) (objects []*unstructured.Unstructured, err error) {
 	options := *query
 	for {
-		var page v1alpha1.ManifestList
-		err := s.api.RESTClient().Get().Namespace(from.Namespace).Resource("gitdestinations").Name(from.Name).SubResource("objects").
-			VersionedParams(&options, scheme.ParameterCodec).Do(ctx).Into(&page)
+		page, next, err := s.readPage(ctx, from, &options, p)
 		if err != nil {
 			return nil, err
 		}
-		if page.Commit == nil {
-			return nil, fmt.Errorf("GitDestination %s/%s has no commit yet", from.Namespace, from.Name)
-		}
-		p.commit = *page.Commit
-		p.omitted += int(page.Omitted)
-		p.unreadable = append(p.unreadable, page.Unreadable...)
-		if p.ignored, err = ignoredBy(page.Ignore); err != nil {
-			return nil, err
-		}
-		for i := range page.Items {
-			object, err := decoded(&page.Items[i])
-			if err != nil {
-				return nil, err
-			}
-			objects = append(objects, contentOf(object))
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
+		objects = append(objects, page...)
+		if options.Continue = next; next == "" {
 			return objects, nil
 		}
 	}
@@ -152,6 +135,35 @@ func ignoredBy(rules []v1alpha1.IgnoreRule) (ignore.Rules, error) {
 		return ignore.Rules{}, fmt.Errorf("failed to read the ignore rules of the destination: %w", err)
 	}
 	return compiled, nil
+}
+
+// readPage reads a page of a query, and returns how it continues; empty if it was the last one.
+func (s *session) readPage(
+	ctx context.Context, from v1alpha1.NamespacedObjectReference, query *v1alpha1.ManifestOptions, p *past,
+) (objects []*unstructured.Unstructured, next string, err error) {
+	var page v1alpha1.ManifestList
+	err = s.api.RESTClient().Get().Namespace(from.Namespace).Resource("gitdestinations").Name(from.Name).SubResource("objects").
+		VersionedParams(query, scheme.ParameterCodec).Do(ctx).Into(&page)
+	if err != nil {
+		return nil, "", err
+	}
+	if page.Commit == nil {
+		return nil, "", fmt.Errorf("GitDestination %s/%s has no commit yet", from.Namespace, from.Name)
+	}
+	p.commit = *page.Commit
+	p.omitted += int(page.Omitted)
+	p.unreadable = append(p.unreadable, page.Unreadable...)
+	if p.ignored, err = ignoredBy(page.Ignore); err != nil {
+		return nil, "", err
+	}
+	for i := range page.Items {
+		object, err := decoded(&page.Items[i])
+		if err != nil {
+			return nil, "", err
+		}
+		objects = append(objects, contentOf(object))
+	}
+	return objects, page.Continue, nil
 }
 
 // decoded returns an object of a response, nil if there is none.

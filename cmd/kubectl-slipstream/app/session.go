@@ -131,8 +131,7 @@ func (s *session) history(ctx context.Context, of objectRef, limit int) ([]v1alp
 			}
 		}
 		if options.Continue = page.Continue; options.Continue == "" || len(found) >= limit {
-			slices.SortStableFunc(found, func(a, b v1alpha1.Change) int { return b.Spec.Time.Compare(a.Spec.Time.Time) })
-			return found[:min(limit, len(found))], nil
+			return newest(found, limit), nil
 		}
 	}
 }
