@@ -47,6 +47,7 @@ func TestHistory(t *testing.T) {
 		{"Undo", undoesChanges},
 		{"Secrets", restoresSecrets},
 		{"Ignored", keepsIgnored},
+		{"MCP", servesMCP},
 	} {
 		t.Run(step.name, func(t *testing.T) { step.do(t, newShop(t, s, strings.ToLower(step.name))) })
 	}
