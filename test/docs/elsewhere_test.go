@@ -174,7 +174,7 @@ func commandsOf(b fenced) []string {
 	for _, line := range b.lines {
 		command, prompted := strings.CutPrefix(line, "$ ")
 		switch {
-		case b.language == languageShell || b.language == languageText || b.language == languageYAML:
+		case b.language == languageShell || b.language == languageText || b.language == languageYAML || b.language == languageJSON:
 		case prompted, b.language == languageConsole && looksLikeCommand.MatchString(line), b.language == "":
 			commands = append(commands, command)
 		}
@@ -188,7 +188,7 @@ var looksLikeCommand = regexp.MustCompile(`^(sudo |bin/)?(kubectl|helm|make|git|
 // TestBlockLanguages checks that commands are only in blocks with a known language, and that output follows the block that prints it.
 func TestBlockLanguages(t *testing.T) {
 	root := moduleRoot(t)
-	known := []string{languageShell, languageText, languageConsole, languageYAML}
+	known := []string{languageShell, languageText, languageConsole, languageYAML, languageJSON}
 	for _, page := range pages(t, root) {
 		prints := false
 		for _, b := range fencedBlocks(t, root, page) {

@@ -21,8 +21,9 @@ const (
 	languageText = "text"
 	// languageConsole blocks have commands after "$ " that are not run. Each must be in commandsNotRun.
 	languageConsole = "console"
-	// languageYAML blocks are not run.
+	// languageYAML and languageJSON blocks are not run.
 	languageYAML = "yaml"
+	languageJSON = "json"
 )
 
 // fenced is a fenced block of a page.

@@ -388,8 +388,9 @@ func TestMCPBounds(t *testing.T) {
 func TestMCPLongTexts(t *testing.T) {
 	c := shop(t)
 	a := assist(t, c)
+	const keys = 1200
 	large := map[string]string{"long": strings.Repeat("<", 100_000)}
-	for i := range 3000 {
+	for i := range keys {
 		large[fmt.Sprintf("key-%04d", i)] = fmt.Sprintf("value \x1b %d", i)
 	}
 	c.put("note", large)
@@ -397,7 +398,7 @@ func TestMCPLongTexts(t *testing.T) {
 		"state": {"object": "cm/note"}, "diff": {"change": c.changeName(len(c.states) - 1)}, "blame": {"object": "cm/note"},
 	} {
 		text := readAll(a, tool, arguments)
-		for i := range 3000 {
+		for i := range keys {
 			if !strings.Contains(text, fmt.Sprintf("key-%04d", i)) {
 				t.Fatalf("%s: no key %d", tool, i)
 			}
@@ -407,7 +408,7 @@ func TestMCPLongTexts(t *testing.T) {
 		}
 	}
 	diff := a.ask("diff", map[string]any{"change": c.changeName(len(c.states) - 1)}).Data
-	if len(diff.Fields)+diff.MoreFields != 3003 || len(diff.Fields) > 100 {
+	if len(diff.Fields)+diff.MoreFields != keys+3 || len(diff.Fields) > 100 {
 		t.Errorf("%d fields and %d more", len(diff.Fields), diff.MoreFields)
 	}
 }
