@@ -49,9 +49,9 @@ func newRestore(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Long: "Set objects, those of a type, or all mirrored ones of the namespace, back to what they were. T is a time, a time ago such as 24h,\n" +
 			"a commit, or the name of a Change; with ^ after a commit or Change, the state before it.\n\n" +
 			"You see each field as it was, as it is, and as it will be, and are asked. Then the objects are written with your own rights:\n" +
-			"fields that came since are removed, and what the cluster maintains stays, such as the status or the address of a Service. An\n" +
-			"object that changes after the preview is left as it is. Objects that the API server refuses to change are named and left as\n" +
-			"they are; the exit code is then 3.",
+			"fields that came since are removed, and what the cluster maintains stays, such as the status or the address of a Service, and\n" +
+			"so do fields that the GitDestination ignores. An object that changes after the preview is left as it is. Objects that the API\n" +
+			"server refuses to change are named and left as they are; the exit code is then 3.",
 		Example: restoreExample,
 		RunE:    func(command *cobra.Command, args []string) error { return r.run(command.Context(), args) },
 	}

@@ -55,7 +55,8 @@ func (r *rewrite) addFlags(command *cobra.Command) {
 		"none, server or client: show what would be written, as the API server checks it, or without asking the server.")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunServer
 	flags.StringArrayVar(&r.recreate, "recreate", nil,
-		"Delete and create this object, as TYPE/NAME, instead of an update, because it has fields that cannot be changed. Can be repeated.")
+		"Delete and create this object, as TYPE/NAME, instead of an update, because it has fields that cannot be changed. "+
+			"Not for Namespaces and CustomResourceDefinitions. Can be repeated.")
 	r.output.AddFlags(command)
 }
 
