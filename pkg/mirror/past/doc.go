@@ -10,7 +10,8 @@
 //
 // The server reads with its own credentials, so every object is shown only if the caller may read its type in its namespace, which the
 // path of its file has. The review comes before the content is read. Neither a name nor a path of another object leaves the package: not
-// in errors, not in the list of unreadable files, and not in the token of the next page, which has a number.
+// in errors, not in the list of unreadable files, and not in the token of the next page. Objects of other types are counted only in
+// namespaces in which the caller may read something.
 //
 // A destination shows only the folder that it has written: its marker names the destination, now and in the commit that is read. So a
 // destination that merely names a folder of another cluster or team shows nothing of it, nor what another owner wrote there before.

@@ -107,12 +107,10 @@ type listing struct {
 	opener   opener
 
 	list *v1alpha1.ManifestList
-	// at is where the response ends. The order is that of the paths.
-	at position
+	// at is the path of the last file that the response is about, below the base folder. The caller may read its type.
+	at string
 	// bytes is the size of the items, scanned that of the files that were read.
 	bytes, scanned int
-	// readable is set if the caller may read at least one of the types that were found.
-	readable bool
 }
 
 // candidate is a file that may be a selected object which the caller may read.
@@ -121,19 +119,11 @@ type candidate struct {
 	path, below string
 	folder      manifest.Folder
 	hash        gitrepo.Hash
-	// at is where it is.
-	at position
-}
-
-// position is a place in the order of the files.
-type position struct {
-	// files is the number of files up to there, omitted how many of them are left out because the caller may not read their types.
-	files, omitted int
 }
 
 // read fills the list.
 func (l *listing) read(ctx context.Context) error {
-	l.at.files, l.opener = l.selected.page.Files, opener{past: l.past, decrypted: l.selected.decrypted}
+	l.at, l.opener = l.selected.page.After, opener{past: l.past, decrypted: l.selected.decrypted}
 	for most := maxAtOnce; ; {
 		found, end, err := l.candidates(ctx, l.wanted(most))
 		if err != nil {
@@ -152,11 +142,12 @@ func (l *listing) read(ctx context.Context) error {
 			most = max(1, len(found)/2)
 			continue
 		}
-		if complete {
-			l.at = end.position
-		}
-		if l.full() || end.reached || end.tired {
-			return l.finish(complete && end.reached)
+		switch {
+		case end.tired && l.at == l.selected.page.After: // A token would have a name that the caller may not know.
+			return apierrors.NewBadRequest(
+				"namespace: too many types and namespaces follow of which you may read none; name a namespace or a type")
+		case l.full(), end.reached, end.tired:
+			return l.finish(ctx, complete && end.reached)
 		}
 	}
 }
@@ -176,8 +167,6 @@ func (l *listing) where() gitrepo.BlobsOptions {
 
 // end is where candidates has stopped.
 type end struct {
-	position
-
 	// reached is set if there are no more files, tired if too many permissions were reviewed.
 	reached, tired bool
 }
@@ -185,47 +174,52 @@ type end struct {
 // errEnough ends a walk.
 var errEnough = errors.New("enough files")
 
-// candidates returns the next candidates, and where it has stopped.
+// candidates returns the next candidates, and why it has stopped.
 func (l *listing) candidates(ctx context.Context, most int) (found []candidate, at end, err error) {
-	name, err := l.selected.fileName()
-	if l.selected.name != "" && err != nil {
-		return nil, at, err
-	}
-	base := l.source.Folder
-	at.omitted = l.at.omitted
-	err = l.state.tree.Walk(manifest.Join(base, l.selected.groupFolder()), func(file string, hash gitrepo.Hash) error {
-		if at.files++; at.files <= l.at.files {
+	err = l.walk(ctx, func(c candidate) error {
+		if c.below <= l.at {
 			return nil
 		}
-		below := strings.TrimPrefix(strings.TrimPrefix(file, base), "/")
-		of, managed := manifest.ManagedPath(below)
-		if !managed || !l.selected.selects(of, path.Base(below), name) {
-			return ctx.Err()
-		}
 		if len(found) == most {
-			at.files--
 			return errEnough
 		}
-		allowed, err := l.selected.mayRead(ctx, l.reader, of)
+		allowed, err := l.selected.mayRead(ctx, l.reader, c.folder)
 		switch {
 		case err != nil:
 			return apierrors.NewInternalError(err)
 		case allowed:
-			l.readable = true
-			found = append(found, candidate{path: file, below: below, folder: of, hash: hash, at: at.position})
-			return nil
-		}
-		at.omitted++
-		if at.tired = l.reader.Reviews() >= maxReviews; at.tired {
+			found = append(found, c)
+		case l.reader.Reviews() >= maxReviews:
+			at.tired = true
 			return errEnough
 		}
-		return ctx.Err()
+		return nil
 	})
 	if errors.Is(err, errEnough) {
 		return found, at, nil
 	}
 	at.reached = true
 	return found, at, err
+}
+
+// walk calls visit for the files that are selected by their paths, whether or not the caller may read them, in the order of the paths.
+func (l *listing) walk(ctx context.Context, visit func(candidate) error) error {
+	name, err := l.selected.fileName()
+	if l.selected.name != "" && err != nil {
+		return err
+	}
+	base := l.source.Folder
+	return l.state.tree.Walk(manifest.Join(base, l.selected.groupFolder()), func(file string, hash gitrepo.Hash) error {
+		below := strings.TrimPrefix(strings.TrimPrefix(file, base), "/")
+		of, managed := manifest.ManagedPath(below)
+		if !managed || !l.selected.selects(of, path.Base(below), name) {
+			return ctx.Err()
+		}
+		if err := visit(candidate{path: file, below: below, folder: of, hash: hash}); err != nil {
+			return err
+		}
+		return ctx.Err()
+	})
 }
 
 // hashesOf returns the hashes of candidates, and whether each is that of a Secret.
@@ -259,7 +253,7 @@ func (l *listing) addAll(ctx context.Context, found []candidate, contents gitrep
 		if err := l.add(ctx, &found[i], content, read); err != nil {
 			return false, err
 		}
-		l.at = found[i].at
+		l.at = found[i].below
 	}
 	return true, nil
 }
@@ -312,14 +306,46 @@ func (l *listing) full() bool {
 	return len(l.list.Items) >= l.selected.limit || l.bytes >= maxResponse || l.scanned >= maxScanned
 }
 
-// finish completes the list. last is set if there are no more objects. Objects are counted as omitted unless the count shows whether an
-// object or namespace existed that the caller has named.
-func (l *listing) finish(last bool) (err error) {
-	if l.selected.name == "" && (l.selected.namespace == "" || l.readable) {
-		l.list.Omitted = int32(min(l.at.omitted, math.MaxInt32))
+// finish completes the list. last is set if there are no more objects.
+func (l *listing) finish(ctx context.Context, last bool) (err error) {
+	omitted, err := l.omitted(ctx, last)
+	if err != nil {
+		return err
 	}
+	l.list.Omitted = int32(min(omitted, math.MaxInt32))
 	if !last {
-		l.list.Continue, err = page{Commit: l.state.commit.Hash.String(), Files: l.at.files}.token()
+		l.list.Continue, err = page{Commit: l.state.commit.Hash.String(), After: l.at}.token()
 	}
 	return err
+}
+
+// omitted counts the objects of this page that are left out, in the namespaces in which the caller may read another type: a count must not
+// show whether there was a namespace, or an object, that the caller has no rights on.
+func (l *listing) omitted(ctx context.Context, last bool) (count int, err error) {
+	if l.selected.name != "" {
+		return 0, nil
+	}
+	hidden, readable := map[string]int{}, map[string]bool{}
+	err = l.walk(ctx, func(c candidate) error {
+		if l.reader.Reviews() >= 2*maxReviews || !last && c.below > l.at {
+			return errEnough
+		}
+		allowed, err := l.selected.mayRead(ctx, l.reader, c.folder)
+		switch {
+		case err != nil:
+			return apierrors.NewInternalError(err)
+		case allowed:
+			readable[c.folder.Namespace] = true
+		case c.below > l.selected.page.After:
+			hidden[c.folder.Namespace]++
+		}
+		return nil
+	})
+	for namespace := range readable {
+		count += hidden[namespace]
+	}
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return count, err
 }

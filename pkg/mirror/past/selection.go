@@ -48,12 +48,13 @@ type selection struct {
 	page page
 }
 
-// page is the token of the next page. It has no names: the caller may not know those of the files in between.
+// page is the token of the next page. It tells nothing of files in between that the caller may not know, and guesses about them make no
+// difference.
 type page struct {
 	// Commit is the commit that the pages are of.
 	Commit string `json:"commit,omitempty"`
-	// Files is the number of files of the commit that the earlier pages are about.
-	Files int `json:"files,omitempty"`
+	// After is the path of the last file of the earlier pages whose type the caller may read, below the base folder.
+	After string `json:"after,omitempty"`
 }
 
 // token returns the text of a page.
@@ -72,7 +73,7 @@ func parsePage(token string) (page, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if err != nil || p.Files <= 0 || gitrepo.ParseHash(p.Commit).String() != p.Commit {
+	if _, managed := manifest.ManagedPath(p.After); err != nil || !managed || gitrepo.ParseHash(p.Commit).String() != p.Commit {
 		return p, apierrors.NewBadRequest("continue: not a token of an earlier response")
 	}
 	return p, nil
