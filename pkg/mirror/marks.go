@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
-	"github.com/configbutler/slipstream/pkg/mirror/managedby"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/managedby"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 

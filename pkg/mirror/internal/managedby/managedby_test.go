@@ -14,7 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
-	"github.com/configbutler/slipstream/pkg/mirror/managedby"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/managedby"
 )
 
 // object returns a Deployment shop/web with marks.
