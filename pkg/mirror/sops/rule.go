@@ -58,12 +58,12 @@ func (r rule) String() string {
 	return "^(" + strings.Join(quoted, "|") + ")$"
 }
 
-// parseRule is the reverse of String. It accepts nothing else, so that the expression need not be evaluated.
+// parseRule is the reverse of String. It accepts nothing that String does not write, so that the expression need not be evaluated.
 func parseRule(expression string) (rule, error) {
-	keys, ok := strings.CutPrefix(expression, "^(")
-	if keys, ok = strings.CutSuffix(keys, ")$"); !ok || len(expression) > longestRule {
+	if len(expression) > longestRule {
 		return nil, errMalformed
 	}
+	keys := strings.TrimSuffix(strings.TrimPrefix(expression, "^("), ")$")
 	parsed := rule{""}
 	for i := 0; i < len(keys); i++ {
 		last := len(parsed) - 1
