@@ -89,7 +89,11 @@ func authorOf(author attribution.Author) *v1alpha1.ChangeAuthor {
 	if !author.Known() {
 		return nil
 	}
-	return &v1alpha1.ChangeAuthor{Username: author.Username, Signal: string(author.Signal)}
+	signal := v1alpha1.SignalAdmission
+	if author.Signal == attribution.Audit {
+		signal = v1alpha1.SignalAudit
+	}
+	return &v1alpha1.ChangeAuthor{Username: author.Username, Signal: string(signal)}
 }
 
 // complete adds the commit to its Changes, once it is staged, and remembers their files.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
@@ -253,4 +254,18 @@ func TestChangesAfterFaults(t *testing.T) {
 func cutLast(text string) (before, after string, found bool) {
 	at := strings.LastIndex(text, " ")
 	return text[:at], text[at+1:], at >= 0
+}
+
+func TestAuthorOfChange(t *testing.T) {
+	for signal, want := range map[attribution.Signal]v1alpha1.AttributionSignal{
+		attribution.Audit: v1alpha1.SignalAudit, attribution.Admission: v1alpha1.SignalAdmission,
+	} {
+		got := authorOf(attribution.Author{Signal: signal, Actor: attribution.Actor{Username: "jane"}})
+		if got == nil || got.Username != "jane" || got.Signal != string(want) {
+			t.Errorf("author known by %s = %+v, want the signal %s", signal, got, want)
+		}
+	}
+	if got := authorOf(attribution.Author{Signal: attribution.ManagedFields, Manager: "helm"}); got != nil {
+		t.Errorf("author without a user = %+v, want none", got)
+	}
 }
