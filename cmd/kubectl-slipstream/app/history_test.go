@@ -29,6 +29,7 @@ func TestShow(t *testing.T) {
 	want := `Who:      jane, by an audit event
 Object:   ConfigMap/note in namespace shop
 Did:      Update
+          x/configmaps/note.yaml
 --- a/x/configmaps/note.yaml
 +++ b/x/configmaps/note.yaml
 @@ -4,5 +4,5 @@

@@ -80,7 +80,10 @@ func (s *show) run(ctx context.Context, argument string) error {
 func printHeader(out io.Writer, change *v1alpha1.Change, now time.Time) error {
 	table := printers.GetNewTabWriter(out)
 	line := func(name, value string) {
-		_, _ = fmt.Fprintf(table, "%s:\t%s\n", name, printable.Line(value)) // Flush has the error.
+		if name != "" {
+			name += ":"
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%s\n", name, printable.Line(value)) // Flush has the error.
 	}
 	printer := changePrinter{now: func() time.Time { return now }}
 	line("Change", change.Namespace+"/"+change.Name)
