@@ -52,6 +52,7 @@ up() {
     start_pipeline
     change_production
     sync_changes
+    take_back_change
     install_kind
   fi
   show
@@ -76,7 +77,7 @@ print_env() {
 
 require_programs() {
   command -v git > /dev/null || fail "git is needed: install it and run make demo again"
-  [[ -x bin/dev && -x bin/slipstream ]] || fail "the programs are not built; run: make demo"
+  [[ -x bin/dev && -x bin/slipstream && -x bin/kubectl-slipstream ]] || fail "the programs are not built; run: make demo"
 }
 
 # start_cluster starts a cluster with the server in dir, replacing an unusable one.
@@ -109,14 +110,14 @@ load_env() {
 
 kubectl() { "${KUBECTL}" "$@"; }
 
-# as runs kubectl as one of the demo's users.
+# as runs kubectl, which finds the plugin, as one of the demo's users.
 as() {
   local user=$1
   shift
   local kubeconfig
   kubeconfig=$(dirname "${KUBECONFIG}")/${user}.demo
   [[ -s ${kubeconfig} ]] || bin/dev user --dir "${dir}" --name "${user}" > "${kubeconfig}"
-  "${KUBECTL}" --kubeconfig "${kubeconfig}" "$@"
+  PATH="${PWD}/bin:${PATH}" KUBECONFIG="${kubeconfig}" "${KUBECTL}" "$@"
 }
 
 mirror_git() { git --git-dir "${GIT_ROOT}/shop.git" "$@"; }
@@ -186,6 +187,23 @@ sync_changes() {
   run_as dana get environments -n teams
   run_as dana get configmaps -n shop-staging
 }
+
+# take_back_change shows how a user finds and undoes a bad change of another one.
+take_back_change() {
+  local change
+  heading "bob stops the cart by mistake. jane finds the change, reads it, and takes it back"
+  run_as bob scale -n shop deployment/cart --replicas=0
+  wait_for_file apps/v1/deployments/shop/cart.yaml 'replicas: 0'
+  wait_until "the change to be listed" is_change_listed cart
+  run_as jane slipstream log -n shop --limit 1
+  change=$(as jane slipstream log deployment/cart -n shop --limit 1 | awk 'END { print $NF }')
+  run_as jane slipstream show "${change}" -n shop
+  run_as jane slipstream undo "${change}" -n shop --yes
+  wait_for_file apps/v1/deployments/shop/cart.yaml 'replicas: 2'
+}
+
+# is_change_listed reports whether there is an update of an object among the changes of the shop.
+is_change_listed() { kubectl get changes -n shop --field-selector "object.name=$1,operation=Update" -o name | grep --quiet .; }
 
 # sync_staging requests a sync of everything, and waits until the environment is up to date and its workloads are ready.
 sync_staging() {
@@ -340,6 +358,7 @@ or, in any other shell and folder:
 
   kubectl get slipstream -A
   kubectl explain environment.spec
+  kubectl slipstream log -A
   kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
 

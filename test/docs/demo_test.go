@@ -33,6 +33,7 @@ func TestDemoAndTour(t *testing.T) {
 	r.wantTree(t)
 	r.wantEnvironment(t, out)
 	wantReceived(t, out)
+	wantTakenBack(t, out)
 
 	if out = r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
 		t.Errorf("second start does not report the running demo:\n%s", out)
@@ -137,6 +138,8 @@ func wantHistory(t *testing.T, history []string) {
 		"jane, attributed: [UPDATE] apps/v1/deployments shop/web",
 		"bob, attributed: [UPDATE] v1/configmaps shop/web",
 		"bob, attributed: [DELETE] apps/v1/deployments shop/report",
+		"bob, attributed: [UPDATE] apps/v1/deployments shop/cart",
+		"jane, attributed: [UPDATE] apps/v1/deployments shop/cart",
 		"admin, attributed: [CREATE] apiextensions.k8s.io/v1/customresourcedefinitions coupons.shop.example.com",
 		"admin, attributed: [CREATE] shop.example.com/v1/coupons shop/spring",
 	}
@@ -213,6 +216,23 @@ func wantReceived(t *testing.T, shown string) {
 		"crd.changed + coupons.shop.example.com",
 		"instances.changed + shop.example.com/v1 Coupon shop/spring",
 		"index Watch receiver 7 0 Up to date AGE",
+	} {
+		if err := missing([]string{line}, shown); err != nil {
+			t.Errorf("output of the demo: %v", err)
+		}
+	}
+}
+
+// wantTakenBack expects the output of the demo to show a bad change, and how it is taken back.
+func wantTakenBack(t *testing.T, shown string) {
+	t.Helper()
+	for _, line := range []string{
+		"12s bob Deployment/cart Update /spec/replicas 8548a58 fe5de6d34b76-3aa1b51ab792",
+		"Who: bob, by an audit ...",
+		"- replicas: 2",
+		"+ replicas: 0",
+		"/spec/replicas 2 0 2",
+		"Deployment/cart updated",
 	} {
 		if err := missing([]string{line}, shown); err != nil {
 			t.Errorf("output of the demo: %v", err)
