@@ -50,7 +50,7 @@ func runnable() []string {
 
 // runByThemselves returns the pages that have their own tests with their own clusters.
 func runByThemselves() []string {
-	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage, restoringPage}
+	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage, restoringPage, historyPage}
 }
 
 // TestDevelopment follows the page on development, which starts and stops a cluster.

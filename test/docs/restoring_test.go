@@ -23,11 +23,12 @@ import (
 
 const restoringPage = "docs/restoring.md"
 
-// TestRestoring follows the page. A deleted namespace must be restored completely, and an empty cluster must get all objects of the
-// mirrored one.
+// TestRestoring follows the page, and that on the history. A deleted namespace must be restored completely, with kubectl and with the
+// plugin, and an empty cluster must get all objects of the mirrored one.
 func TestRestoring(t *testing.T) {
 	t.Parallel()
 	root := moduleRoot(t)
+	build(t)
 	// Only audit events name the author of a deletion, and they may be late on a busy machine.
 	lost := &mirroredCluster{clustertest.Start(t, devcluster.Options{
 		Server: true, Audit: true, ServerArgs: []string{"--attribution-max-wait=30s"},
@@ -36,7 +37,7 @@ func TestRestoring(t *testing.T) {
 	r := newReader(t, ownServer(lost.Cluster))
 	r.setenv(t, lost.Environ()...)
 	r.setenv(t, "GIT_PASSWORD=any", "PATH="+strings.Join([]string{
-		filepath.Dir(lost.Env(devcluster.EnvKubectl)), filepath.Dir(sopstest.Command(t)), "/usr/local/bin:/usr/bin:/bin",
+		filepath.Dir(lost.Env(devcluster.EnvKubectl)), filepath.Join(root, "bin"), filepath.Dir(sopstest.Command(t)), "/usr/local/bin:/usr/bin:/bin",
 	}, ":"))
 	mirroring, restoring := splitAt(t, root, restoringPage, "## A namespace")
 	ofNamespace, ofCluster := splitAt(t, root, restoringPage, "## A whole cluster")
@@ -47,6 +48,8 @@ func TestRestoring(t *testing.T) {
 	want := canonical(t, lost.Cluster, tree)
 	lost.kubectl(t, "delete", "namespace", "shop", "--timeout=180s")
 	r.follow(t, restoring[:len(ofNamespace)-len(mirroring)])
+	sameObjects(t, want, canonical(t, lost.Cluster, tree))
+	lost.findAndPutBack(t, r)
 	sameObjects(t, want, canonical(t, lost.Cluster, tree))
 
 	lost.fill(t)
@@ -82,6 +85,16 @@ func (c *mirroredCluster) fill(t *testing.T) {
 	c.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
 	c.kubectl(t, "create", "-f", "../fidelity/testdata/custom/gauges.yaml")
 	c.kubectl(t, "apply", "-f", "testdata/restoring-cluster.yaml")
+}
+
+// tip returns the last commit when the mirror equals the cluster.
+func (c *mirroredCluster) tip(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Dir(c.clone(t)), "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }
 
 // clone clones the mirror when it equals the cluster, and returns its folder.

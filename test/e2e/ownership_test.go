@@ -38,7 +38,15 @@ func ownership(t *testing.T, s *testCluster) {
 	if err := os.WriteFile(marker, []byte(foreignOwner), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	git("git add -A; git commit -qm mark; git push -q origin HEAD:main")
+	old := filepath.Join(clone, m.Folder, m.ConfigMapPath("old"))
+	if err := os.MkdirAll(filepath.Dir(old), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	const object = "apiVersion: v1\ndata:\n  a: before\nkind: ConfigMap\nmetadata:\n  name: old\n  namespace: owned\n"
+	if err := os.WriteFile(old, []byte(object), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	git("git add -A; git commit -qm mark; git tag before; git push -q origin HEAD:main")
 
 	s.ConfigMap(t, "owned", "web", "a: '1'")
 	s.Patch(t, "owned", "gd/main", `{"spec":{"suspend":false}}`)
@@ -46,7 +54,7 @@ func ownership(t *testing.T, s *testCluster) {
 	m.applyRule(t)
 	s.condition(t, "owned", "gitdestination/main", "Ready", "OwnedByAnother")
 	s.HasField(t, "owned", "gds/main", "{.status.owner.clusterUID}", "elsewhere")
-	if files, err := m.Files(t.Context()); err != nil || len(files) != 0 {
+	if files, err := m.Files(t.Context()); err != nil || len(files) != 1 {
 		t.Errorf("files %v, %v", files, err)
 	}
 
@@ -57,6 +65,15 @@ func ownership(t *testing.T, s *testCluster) {
 	m.Holds(t, m.ConfigMapPath("web"), "a: \"1\"\n")
 	m.Holds(t, mirrortest.MarkerPath, "namespace: owned\n")
 	s.HasField(t, "owned", "gd/main", `{.status.conditions[?(@.type=="OwnershipConflict")].status}`, "False")
+	// What the other owner has written can be read.
+	before, err := shell(t.Context(), "git -C "+clone+" rev-parse before")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects := "/apis/configbutler.ai/v1alpha1/namespaces/owned/gitdestinations/main/objects?resource=configmaps&namespace=owned&at="
+	if out := s.Run(t, "get", "--raw", objects+strings.TrimSpace(before)); !strings.Contains(out, `"a":"before"`) {
+		t.Errorf("objects before the folder was handed over: %s", out)
+	}
 	metrics, err := s.ReadServer(t.Context(), "/metrics")
 	if err != nil {
 		t.Fatal(err)
