@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -104,7 +105,7 @@ func (l *changeLog) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(found) == 0 && !l.watch {
-		_, err := fmt.Fprintln(l.ErrOut, l.nothing(namespace))
+		_, err := fmt.Fprintln(l.ErrOut, l.nothing(namespace, of))
 		return err
 	}
 	if err := l.printer.print(found); err != nil || !l.watch {
@@ -122,16 +123,19 @@ func (l *changeLog) namespace() (string, error) {
 	return namespace, err
 }
 
-// nothing says why the list is empty.
-func (l *changeLog) nothing(namespace string) string {
-	where := "namespace " + namespace
+// nothing says why the list is empty, and where else to look: a namespace takes its changes along when it is deleted.
+func (l *changeLog) nothing(namespace string, of objectRef) string {
+	text := "No changes found in namespace " + namespace
 	if namespace == metav1.NamespaceAll {
-		where = "any namespace"
+		text = "No changes found in any namespace"
 	}
-	if l.since == 0 {
-		return "No changes found in " + where
+	if l.since > 0 {
+		text += " within " + duration.HumanDuration(l.since) + ". --since goes back further"
 	}
-	return fmt.Sprintf("No changes found in %s within %s. --since goes back further", where, l.since)
+	if namespace != metav1.NamespaceAll && of.resource.Empty() {
+		text += "\nWhether the namespace was deleted: kubectl slipstream log namespace/" + namespace
+	}
+	return text
 }
 
 // selector returns the field selector for the changes of an object.

@@ -196,7 +196,8 @@ func TestLog(t *testing.T) {
 			out: "8548a58 12s jane@example.com Update shop ConfigMap/note\n8548a58 4m (helm) Create shop ConfigMap/note\n",
 		},
 		"nothing within the time": {
-			args: []string{"-n", "shop", "--since", "1s"}, notes: "No changes found in namespace shop within 1s. --since goes back further\n",
+			args: []string{"-n", "shop", "--since", "1s"}, notes: "No changes found in namespace shop within 1s. --since goes back further\n" +
+				"Whether the namespace was deleted: kubectl slipstream log namespace/shop\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
