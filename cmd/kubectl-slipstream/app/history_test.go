@@ -62,6 +62,21 @@ Did:      Update
 	}
 }
 
+// TestLogPatch lists changes with their diffs, of which one cannot be read.
+func TestLogPatch(t *testing.T) {
+	c := shop(t)
+	c.lost = c.changeName(3)
+	out, notes, code := c.call("log", "cm/note", "--since", "0", "--patch")
+	for _, want := range []string{"Who:      jane", "-  size: \"1\"\n+  size: \"2\"\n", "\nThe diff cannot be shown: ", "+  color: red\n"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("exit code %d, no %q in\n%s%s", code, want, out, notes)
+		}
+	}
+	if _, notes, code := c.call("log", "--oneline", "--patch"); code != 2 || !strings.Contains(notes, "oneline patch") {
+		t.Errorf("exit code %d: %s", code, notes)
+	}
+}
+
 func TestShowRefuses(t *testing.T) {
 	c := shop(t)
 	c.changes[0].Spec.Commits[0].SHA = shaOf(3)

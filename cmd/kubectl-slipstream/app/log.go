@@ -51,6 +51,7 @@ type changeLog struct {
 	limit   int
 	watch   bool
 	oneline bool
+	patch   bool
 
 	printer changePrinter
 }
@@ -74,6 +75,8 @@ func newLog(streams genericiooptions.IOStreams, config *genericclioptions.Config
 	flags.IntVar(&l.limit, "limit", 0, "Maximum number of changes that are listed. 0 means all.")
 	flags.BoolVarP(&l.watch, "watch", "w", false, "After the list, print changes as they are pushed, until Ctrl-C.")
 	flags.BoolVar(&l.oneline, "oneline", false, "Print a line without columns for each change, as git log --oneline does.")
+	flags.BoolVarP(&l.patch, "patch", "p", false, "Print each change as show does, with its diff. The contents are read from Git, one after the other.")
+	command.MarkFlagsMutuallyExclusive("oneline", "patch")
 	return command
 }
 
@@ -100,6 +103,9 @@ func (l *changeLog) run(ctx context.Context, args []string) error {
 		return err
 	}
 	l.printer = changePrinter{out: l.Out, oneline: l.oneline, namespaces: l.allNamespaces, now: time.Now}
+	if l.patch {
+		l.printer.patch = func(change *v1alpha1.Change) error { return printPatch(ctx, api, l.Out, change) }
+	}
 	found, version, err := l.list(ctx, api.Changes(namespace), of, l.limit)
 	if err != nil {
 		return err

@@ -26,6 +26,8 @@ type changePrinter struct {
 	// oneline prints lines without columns. namespaces adds the namespace of each object.
 	oneline, namespaces bool
 	now                 func() time.Time
+	// patch prints a change with its diff; nil to print a line.
+	patch func(*v1alpha1.Change) error
 	// headed is set once the header is printed.
 	headed bool
 	// last are the names of the changes that were printed last.
@@ -46,6 +48,14 @@ func (p *changePrinter) print(changes []v1alpha1.Change) error {
 		p.last = append(p.last, changes[i].Name)
 	}
 	p.last = p.last[max(0, len(p.last)-maxLast):]
+	if p.patch != nil {
+		for i := range changes {
+			if err := p.patch(&changes[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 	if p.oneline {
 		for i := range changes {
 			if _, err := fmt.Fprintln(p.out, strings.Join(p.cells(&changes[i], p.onelineCells), " ")); err != nil {

@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
@@ -74,6 +77,25 @@ func (s *show) run(ctx context.Context, argument string) error {
 		return err
 	}
 	return printDifference(s.Out, change, difference)
+}
+
+// printPatch prints a change of a log with its diff. If its contents cannot be read, it says why, and the log goes on.
+func printPatch(ctx context.Context, api client.ChangesGetter, out io.Writer, change *v1alpha1.Change) error {
+	if err := printHeader(out, change, time.Now()); err != nil {
+		return err
+	}
+	difference, err := api.Changes(change.Namespace).Diff(ctx, change.Name, metav1.GetOptions{})
+	switch status := apierrors.APIStatus(nil); {
+	case err == nil:
+		err = printDifference(out, change, difference)
+	case errors.As(err, &status):
+		_, err = fmt.Fprintf(out, "\nThe diff cannot be shown: %s\n", printable.Line(status.Status().Message))
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(out)
+	return err
 }
 
 // printHeader prints everything about a change but what differs.
