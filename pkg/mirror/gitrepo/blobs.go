@@ -16,7 +16,7 @@ type BlobsOptions struct {
 	Past
 	// Parent is set if the first parent of the commit has some of the blobs.
 	Parent bool
-	// Whole is set if Behind is not known: then the whole history of the branch is searched as the last resort, up to 256 MiB of it.
+	// Whole is set if Behind is not known: then the whole history of the branch is searched as the last resort, up to Limits.PastFiles.
 	Whole bool
 }
 
@@ -55,7 +55,7 @@ func (r *Remote) Blobs(ctx context.Context, options BlobsOptions, blobs ...Hash)
 		},
 		func(f *blobFinder) (bool, error) {
 			_, err := r.fetchTip(ctx, budget, string(reference), func(Hash) (want, bool) {
-				wanted := want{limit: maxPastBlobs}
+				wanted := want{limit: budget.limits.PastFiles}
 				if !options.Whole {
 					wanted.depth = options.Behind + 2
 				}
@@ -64,7 +64,7 @@ func (r *Remote) Blobs(ctx context.Context, options BlobsOptions, blobs ...Hash)
 			})
 			if errors.Is(err, errTooLarge) {
 				err = tooLarge("the server serves neither files nor past commits by hash (uploadpack.allowReachableSHA1InWant), and sends more "+
-					"than %s of its history", sizeText(maxPastBlobs))
+					"than %s of its history", sizeText(budget.limits.PastFiles))
 			}
 			return true, err
 		},

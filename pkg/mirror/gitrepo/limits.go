@@ -56,6 +56,8 @@ type Limits struct {
 	Transfer int64
 	// Time bounds how long a call waits for the server and reads from it; 0 is no limit.
 	Time time.Duration
+	// PastFiles bounds, in bytes, what a server sends of its history that serves neither files nor past commits by hash; 0 is 256 MiB.
+	PastFiles int64
 	// Large, if set, bounds how many calls that need more than 8 MiB of memory run at a time. Remotes share it; each
 	// acquires its slots for Owner. The wait for a slot does not count against Time.
 	Large *fairshare.Slots
@@ -96,6 +98,9 @@ func (r *Remote) newBudget() *budget {
 	}
 	if b.limits.Transfer <= 0 {
 		b.limits.Transfer = DefaultMaxTransfer
+	}
+	if b.limits.PastFiles <= 0 {
+		b.limits.PastFiles = maxPastFiles
 	}
 	return b
 }

@@ -22,8 +22,8 @@ const (
 	maxBlobs = 32 << 20
 	// maxPastTrees bounds a pack with the trees of all commits since a past one, in bytes.
 	maxPastTrees = 256 << 20
-	// maxPastBlobs bounds a pack with the files of all commits since a past one, in bytes.
-	maxPastBlobs = 256 << 20
+	// maxPastFiles is the default of Limits.PastFiles.
+	maxPastFiles = 256 << 20
 )
 
 // Past is a commit of a branch's history.

@@ -180,6 +180,22 @@ func TestPastBlobs(t *testing.T) {
 	})
 }
 
+// TestScanOfHistoryIsBounded asks a server that serves nothing by hash for a blob that it does not have.
+func TestScanOfHistoryIsBounded(t *testing.T) {
+	r := newPastRepository(t, pastServers["tips"])
+	remote := newRemote(t, r.serve(plain))
+	options := gitrepo.BlobsOptions{Past: gitrepo.Past{Branch: "main", Commit: gitrepo.ParseHash(r.commits[3])}, Whole: true}
+	if read, err := remote.Blobs(t.Context(), options, gitrepo.BlobHash([]byte("none"))); err != nil || len(read.Found) > 0 {
+		t.Fatalf("%v, %v", read, err)
+	}
+	remote.Limits.PastFiles = 100
+	_, err := remote.Blobs(t.Context(), options, gitrepo.BlobHash([]byte("none")))
+	var failure *gitrepo.Error
+	if !errors.As(err, &failure) || failure.Kind != gitrepo.TooLarge {
+		t.Errorf("error %v, want TooLarge", err)
+	}
+}
+
 // TestLargeBlobs reads blobs of the size of the largest objects, more than one call returns, and one that is too large for an object.
 func TestLargeBlobs(t *testing.T) {
 	for name, settings := range pastServers {
