@@ -4981,7 +4981,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCall
 					},
 					"omitted": {
 						SchemaProps: spec.SchemaProps{
-							Description: "omitted is the number of objects that are not returned because the caller may not read their types.",
+							Description: "omitted is the number of objects on this page that are not returned because the caller may not read their types. Only objects in namespaces where the caller may read something are counted.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -4993,7 +4993,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "unreadable are the files that are no objects, for example because somebody has edited them, at most 20.",
+							Description: "unreadable are the files that are no objects, for example because somebody has edited them, and the Secrets that cannot be decrypted if that was asked for, at most 20.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

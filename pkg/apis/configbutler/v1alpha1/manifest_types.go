@@ -64,10 +64,12 @@ type ManifestList struct {
 	// commit is the commit whose state was read. Absent if the branch has no commit.
 	// +optional
 	Commit *ManifestCommit `json:"commit,omitempty"`
-	// omitted is the number of objects that are not returned because the caller may not read their types.
+	// omitted is the number of objects on this page that are not returned because the caller may not read their types. Only objects in
+	// namespaces where the caller may read something are counted.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
-	// unreadable are the files that are no objects, for example because somebody has edited them, at most 20.
+	// unreadable are the files that are no objects, for example because somebody has edited them, and the Secrets that cannot be
+	// decrypted if that was asked for, at most 20.
 	// +optional
 	// +listType=atomic
 	Unreadable []string `json:"unreadable,omitempty"`
