@@ -98,13 +98,12 @@ func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before
 	if !isSecret(change.Object) && !bytes.HasPrefix(content, identityOf(change.Content)) {
 		return // Somebody has put the file of another object there.
 	}
-	var fields []string
-	if isSecret(change.Object) {
-		fields = differingKeys(earlier.Values, change.Marks.Values)
-	} else {
-		fields = manifest.Compare(content, change.Content).Fields
+	switch {
+	case !isSecret(change.Object):
+		spec.Fields, spec.MoreFields = boundedFields(manifest.Compare(content, change.Content).Fields)
+	case earlier.Values != nil && change.Marks.Values != nil:
+		spec.Fields, spec.MoreFields = boundedFields(differingKeys(earlier.Values, change.Marks.Values))
 	}
-	spec.Fields, spec.MoreFields = boundedFields(fields)
 }
 
 // identityOf returns the beginning of an object's file, up to its name and namespace.
@@ -121,9 +120,9 @@ func identityOf(file []byte) []byte {
 
 // boundedFields returns the first of some fields, and the number of the others.
 func boundedFields(fields []string) (shown []string, more int32) {
-	bytes, count := 0, 0
-	for count < len(fields) && count < maxFields && bytes+len(fields[count]) <= maxFieldBytes {
-		bytes += len(fields[count])
+	length, count := 0, 0
+	for count < len(fields) && count < maxFields && length+len(fields[count]) <= maxFieldBytes {
+		length += len(fields[count])
 		count++
 	}
 	return fields[:count:count], int32(len(fields) - count)
@@ -142,9 +141,6 @@ func linesOf(object outbox.Object, before, after []byte) *v1alpha1.ChangedLines 
 func differingKeys(a, b map[string]string) []string {
 	var keys []string
 	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]string{}
-	}
 	maps.Copy(all, b)
 	for key := range all {
 		if value, exists := a[key]; !exists || b[key] != value {

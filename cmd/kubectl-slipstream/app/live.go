@@ -116,6 +116,8 @@ type compared struct {
 	then, now, live *unstructured.Unstructured
 	// ignored are fields that then says nothing about.
 	ignored ignore.Rules
+	// edited is set if then was made from now.
+	edited bool
 }
 
 // withLive returns each object of either state with its content in the first one and with the object in the cluster. It reports types

@@ -135,7 +135,7 @@ func (r *rewrite) states(objects []compared) ([]restore.State, error) {
 				"save what is in it, delete it with kubectl delete, and restore it then", key, restore.Consequence(o.Kind.GroupKind()))
 		}
 		states = append(states, restore.State{
-			Object: o.Object, Content: o.then, Live: o.live, Ignored: o.ignored, Recreate: recreate[key],
+			Object: o.Object, Content: o.then, Live: o.live, Ignored: o.ignored, Recreate: recreate[key], Edited: o.edited,
 		})
 		delete(recreate, key)
 	}

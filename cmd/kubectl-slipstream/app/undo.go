@@ -75,7 +75,7 @@ func (u *undo) run(ctx context.Context, argument string) error {
 	if len(undone.Conflicts) > 0 {
 		return u.conflict(ctx, change, undone.Conflicts)
 	}
-	object.then = undone.Content
+	object.then, object.edited = undone.Content, true
 	return u.rewrite.run(ctx, []compared{*object}, "undo of change "+change.Name)
 }
 

@@ -38,6 +38,9 @@ type State struct {
 	Ignored ignore.Rules
 	// Recreate has an object that exists deleted and created, instead of updated.
 	Recreate bool
+	// Edited is set if Content was made from Live: another content of the object is a conflict then, also in a dry run, because Content
+	// would take it back.
+	Edited bool
 }
 
 // Verb is what a step does.

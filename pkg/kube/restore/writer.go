@@ -129,7 +129,8 @@ func (w Writer) Apply(ctx context.Context, s *Step) (*unstructured.Unstructured,
 }
 
 // attempt executes a step, and again if the API server notes another version of the object. Controllers write the status at any time:
-// only another content is a conflict. In a dry run, which is before the preview, that is no conflict either.
+// only another content is a conflict. In a dry run, which is before the preview, that is no conflict either, unless the content of the step
+// was made from the object.
 func (w Writer) attempt(ctx context.Context, s *Step, dryRun []string) (*unstructured.Unstructured, error) {
 	for retries := maxRetries; len(s.Refusals) == 0; retries-- {
 		result, err := w.execute(ctx, s, dryRun)
@@ -169,7 +170,7 @@ func (w Writer) refresh(ctx context.Context, s *Step, replan bool) (planned bool
 		}
 		isSame = reflect.DeepEqual(was.Object, is.Object)
 	}
-	if !isSame && !replan {
+	if !isSame && (!replan || s.Edited) {
 		return false, nil
 	}
 	s.Live = live
