@@ -127,10 +127,6 @@ func commandsNotRun() []notRun {
 			page: "docs/operations.md", begins: "kubectl exec -i -n elsewhere",
 			why: "Pods run in one namespace of a test; the same command runs in that namespace before",
 		},
-		{page: historyPage, begins: "git rm", why: "it requires another cluster with a server; test/e2e hands over a folder"},
-		{page: historyPage, begins: "kubectl apply", why: "it requires another cluster with a server; TestRestoring restores its objects"},
-		{page: historyPage, begins: "kubectl wait", why: "it requires another cluster with a server"},
-		{page: historyPage, begins: "kubectl slipstream restore", why: "it requires another cluster with a server; the command runs on the page"},
 		{page: "docs/operations.md", begins: "rm with-key.tar", why: "it depends on commands that are not run"},
 		{page: "docs/performance.md", begins: "go run ./test/bench", why: "takes minutes; test/bench has its own test"},
 	}

@@ -67,7 +67,7 @@ func TestManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, namespace := range []string{"shop", "shop-staging", "teams", "mirror"} { // a dry run does not create them
+	for _, namespace := range []string{"shop", "shop-staging", "teams", "mirror", "preview"} { // a dry run does not create them
 		kubectl("create", "namespace", namespace)
 	}
 	kubectl("create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=u", "--from-literal=password=p")
