@@ -5,7 +5,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -75,29 +74,19 @@ func assemble(
 		return nil, err
 	}
 	server.AddOutlasting(reports.run)
+	if err := server.AddBackground("look-for-unreadable-records", monitor.Run); err != nil {
+		return nil, err
+	}
 	// Every replica watches the types, because every replica admits rules.
 	if err := server.AddBackground("follow-resource-types", rules.Types.Run); err != nil {
 		return nil, err
 	}
-	lease, err := newLease(opts, config.Generic.ClientConfig, stores.identity)
-	if err != nil {
-		return nil, err
-	}
-	controllers := controllers{
+	controllers := &controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
 		reports: reports, runner: runner.WithRecords(server.Records), history: changes, files: files, resolver: rules,
 		policy: policy,
 	}
-	all, err := controllers.all(stores.identity)
-	if err != nil {
-		return nil, err
-	}
-	runners := append([]controller.Runner{controller.NewGroup(process, server.Records, all...), rotation}, certificates...)
-	manager, err := controller.NewManager(lease, runners...)
-	if err != nil {
-		return nil, err
-	}
-	return server, errors.Join(server.AddManager(manager), server.AddBackground("look-for-unreadable-records", monitor.Run))
+	return server, controllers.addTo(server, stores.identity, append([]controller.Runner{rotation}, certificates...)...)
 }
 
 // applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which admission reads.

@@ -16,6 +16,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/access/egress"
+	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/events"
@@ -75,6 +76,23 @@ type controllers struct {
 	resolver access.Resolver
 	// policy is the policy for the addresses in users' objects.
 	policy *egress.Policy
+}
+
+// addTo has a server run the controllers, and others, while this process leads.
+func (c *controllers) addTo(server *apiserver.Server, identity string, others ...controller.Runner) error {
+	lease, err := newLease(c.opts, c.cluster, identity)
+	if err != nil {
+		return err
+	}
+	all, err := c.all(identity)
+	if err != nil {
+		return err
+	}
+	manager, err := controller.NewManager(lease, append([]controller.Runner{controller.NewGroup(c.process, server.Records, all...)}, others...)...)
+	if err != nil {
+		return err
+	}
+	return server.AddManager(manager)
 }
 
 // all returns the controllers of this process. identity distinguishes it from every other process that can lead.
