@@ -176,9 +176,9 @@ func TestResolvedFailuresStayResolved(t *testing.T) {
 	s.waitForReady("shop", true)
 }
 
-// TestEditsRetryFailedRecords resolves the failure of a source change with an edit.
-func TestEditsRetryFailedRecords(t *testing.T) {
-	s := newFixture(t, appCatalog("shop", "api"))
+// failSourceChange starts the process, and has a source change fail until it needs manual intervention.
+func (s *fixture) failSourceChange() {
+	s.Helper()
 	s.put("api", "shop/api:1", with(true, "spec", "paused"))
 	s.start(0)
 	s.waitForRevision("shop", 1)
@@ -187,6 +187,12 @@ func TestEditsRetryFailedRecords(t *testing.T) {
 	s.waitForRevision("shop", 2)
 	s.put("api", "shop/api:2")
 	s.waitForRecord("shop 0 ManualIntervention (0)")
+}
+
+// TestEditsRetryFailedRecords resolves the failure of a source change with an edit.
+func TestEditsRetryFailedRecords(t *testing.T) {
+	s := newFixture(t, appCatalog("shop", "api"))
+	s.failSourceChange()
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Ignore = nil })
 	s.eventually("the record is retried after an edit that does not resolve its failure", func() error {
 		at := slices.IndexFunc(s.syncStatuses(), func(r *v1alpha1.SyncStatus) bool {
@@ -216,14 +222,7 @@ func TestEditsRetryRecordsThatTheCacheLacks(t *testing.T) {
 	s := newFixture(t, appCatalog("shop", "api"))
 	release := sync.OnceFunc(s.delayManualIntervention())
 	t.Cleanup(release)
-	s.put("api", "shop/api:1", with(true, "spec", "paused"))
-	s.start(0)
-	s.waitForRevision("shop", 1)
-	s.waitForWatches()
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
-	s.waitForRevision("shop", 2)
-	s.put("api", "shop/api:2")
-	s.waitForRecord("shop 0 ManualIntervention (0)")
+	s.failSourceChange()
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = nil })
 	s.waitForRevision("shop", 3)
 	release()
@@ -252,14 +251,7 @@ func (s *fixture) delayManualIntervention() (release func()) {
 // TestSyncRequestsRetryFailedRecords resolves the failure of a source change in the source, and requests that it is read again.
 func TestSyncRequestsRetryFailedRecords(t *testing.T) {
 	s := newFixture(t, appCatalog("shop", "api"))
-	s.put("api", "shop/api:1", with(true, "spec", "paused"))
-	s.start(0)
-	s.waitForRevision("shop", 1)
-	s.waitForWatches()
-	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Patches = []v1alpha1.Patch{failingPatch} })
-	s.waitForRevision("shop", 2)
-	s.put("api", "shop/api:2")
-	s.waitForRecord("shop 0 ManualIntervention (0)")
+	s.failSourceChange()
 	s.put("api", "shop/api:3", with(true, "spec", "paused"))
 	s.waitForRevision("shop", 3)
 	if !stalled(s.catalog("shop")) {

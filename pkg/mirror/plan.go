@@ -21,6 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/access/accesspolicy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
+	"github.com/configbutler/slipstream/pkg/controller/ignorerules"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -160,23 +161,12 @@ func planDestination(
 		return out
 	}
 	var err error
-	if out.ignore, err = compileIgnore(d.Spec.Ignore); err != nil {
+	if out.ignore, err = ignorerules.Compile(d.Spec.Ignore); err != nil {
 		out.problem = conditions.Reason{Code: v1alpha1.ReasonIgnoreInvalid, Message: "spec.ignore: " + err.Error()}
 		return out
 	}
 	out.branch = branchKey{repository: name, url: repository.Spec.RepoURL, branch: d.Spec.Branch, generation: repository.Generation}
 	return out
-}
-
-// compileIgnore compiles the ignore rules of a destination. Validation has checked them.
-func compileIgnore(rules []v1alpha1.IgnoreRule) (ignore.Rules, error) {
-	out := make([]ignore.Rule, len(rules))
-	for i, rule := range rules {
-		out[i] = ignore.Rule{
-			Group: rule.Target.Group, Kind: rule.Target.Kind, Name: rule.Target.Name, Fields: rule.Fields, Managers: rule.Managers,
-		}
-	}
-	return ignore.Compile(out)
 }
 
 func quoted(names []string) string {

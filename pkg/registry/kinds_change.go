@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
 )
 
@@ -72,22 +72,16 @@ func changeAuthor(o *configbutler.Change) string {
 	return changeUser(o)
 }
 
-// fieldsCell returns the first field that differs, shortened, with the number of others.
+// fieldsCell returns the fields of a change for the table.
 func fieldsCell(spec *configbutler.ChangeSpec) string {
-	if len(spec.Fields) == 0 {
-		return ""
-	}
-	text := v1alpha1.ShortField(spec.Fields[0])
-	if spec.Object.Resource == "secrets" && strings.HasPrefix(spec.Fields[0], "/data/") {
+	text := fieldpath.Summary(spec.Fields, int(spec.MoreFields))
+	if text != "" && spec.Object.Resource == "secrets" && spec.Object.APIVersion == "v1" {
 		text += " (hidden)"
-	}
-	if others := len(spec.Fields) - 1 + int(spec.MoreFields); others > 0 {
-		text += fmt.Sprintf(" +%d", others)
 	}
 	return text
 }
 
-// changeManager returns what manages the object, for people.
+// changeManager returns what manages the object, for the table.
 func changeManager(o *configbutler.Change) string {
 	manager := o.Spec.ManagedBy
 	if manager == nil {

@@ -116,7 +116,7 @@ func lists() map[string]runtime.Object {
 				Reason: "rollback", ManagedBy: &configbutler.ChangeManager{Tool: configbutler.ManagedByFlux, Kind: "Kustomization", Name: "shop"},
 			}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, Spec: configbutler.ChangeSpec{
-				Object: configbutler.ChangedObject{Kind: "Secret", Resource: "secrets", Name: "db"}, Operation: configbutler.ChangeUpdate,
+				Object: configbutler.ChangedObject{APIVersion: "v1", Kind: "Secret", Resource: "secrets", Name: "db"}, Operation: configbutler.ChangeUpdate,
 				Time: metav1.NewMicroTime(noon.Add(-2 * time.Hour)), Fields: []string{"/data/password"},
 				ManagedBy: &configbutler.ChangeManager{Tool: configbutler.ManagedByHelm, Name: "db"},
 			}},

@@ -137,11 +137,7 @@ func (b *blame) follow(ctx context.Context, t *trace, change *v1alpha1.Change) e
 	if err != nil {
 		return err
 	}
-	before, err := decoded(difference.Before)
-	if err != nil {
-		return err
-	}
-	after, err := decoded(difference.After)
+	before, after, err := decodedBoth(difference)
 	if err != nil {
 		return err
 	}

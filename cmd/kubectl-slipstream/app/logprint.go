@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
@@ -93,7 +94,7 @@ func (p *changePrinter) cells(change *v1alpha1.Change, of func(*v1alpha1.Change)
 }
 
 func (p *changePrinter) tableCells(change *v1alpha1.Change) []string {
-	cells := []string{p.when(change), whoOf(change), whatOf(change), string(change.Spec.Operation), fieldsOf(change), commitOf(change), change.Name}
+	cells := []string{p.when(change), whoOf(change), whatOf(change), string(change.Spec.Operation), fieldpath.Summary(change.Spec.Fields, int(change.Spec.MoreFields)), commitOf(change), change.Name}
 	if p.namespaces {
 		cells = append([]string{change.Namespace}, cells...)
 	}
@@ -122,18 +123,6 @@ func whoOf(change *v1alpha1.Change) string {
 		return "(" + change.Spec.FieldManager + ")"
 	}
 	return "<unknown>"
-}
-
-// fieldsOf returns the first field that differs, shortened, with the number of others.
-func fieldsOf(change *v1alpha1.Change) string {
-	if len(change.Spec.Fields) == 0 {
-		return ""
-	}
-	text := v1alpha1.ShortField(change.Spec.Fields[0])
-	if others := len(change.Spec.Fields) - 1 + int(change.Spec.MoreFields); others > 0 {
-		text += fmt.Sprintf(" +%d", others)
-	}
-	return text
 }
 
 // whatOf returns the object of a change.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/ignorerules"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 )
@@ -124,15 +125,9 @@ func (s *session) readAll(
 
 // ignoredBy compiles the ignore rules of a destination.
 func ignoredBy(rules []v1alpha1.IgnoreRule) (ignore.Rules, error) {
-	out := make([]ignore.Rule, len(rules))
-	for i, rule := range rules {
-		out[i] = ignore.Rule{
-			Group: rule.Target.Group, Kind: rule.Target.Kind, Name: rule.Target.Name, Fields: rule.Fields, Managers: rule.Managers,
-		}
-	}
-	compiled, err := ignore.Compile(out)
+	compiled, err := ignorerules.Compile(rules)
 	if err != nil {
-		return ignore.Rules{}, fmt.Errorf("failed to read the ignore rules of the destination: %w", err)
+		return compiled, fmt.Errorf("failed to read the ignore rules of the destination: %w", err)
 	}
 	return compiled, nil
 }
@@ -176,6 +171,15 @@ func decoded(raw *runtime.RawExtension) (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("failed to read an object of the response: %w", err)
 	}
 	return object, nil
+}
+
+// decodedBoth returns the contents before and after a change, nil where the object did not exist.
+func decodedBoth(difference *v1alpha1.ChangeDiff) (before, after *unstructured.Unstructured, err error) {
+	if before, err = decoded(difference.Before); err != nil {
+		return nil, nil, err
+	}
+	after, err = decoded(difference.After)
+	return before, after, err
 }
 
 // warn says what is not in a state.

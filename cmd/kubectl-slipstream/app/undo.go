@@ -134,11 +134,8 @@ func (u *undo) contents(ctx context.Context, change *v1alpha1.Change) (both chan
 	if both.ignored, err = ignoredBy(difference.Ignore); err != nil {
 		return both, err
 	}
-	if both.before, err = decoded(difference.Before); err != nil {
-		return both, err
-	}
-	both.after, err = decoded(difference.After)
-	both.before, both.after = contentOf(both.before), contentOf(both.after)
+	before, after, err := decodedBoth(difference)
+	both.before, both.after = contentOf(before), contentOf(after)
 	return both, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/ignorerules"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/patch"
 )
@@ -38,23 +39,13 @@ func NewRules(spec *v1alpha1.AppCatalogSpec) (rules Rules, err error) {
 	if rules.Selection, err = NewSelection(spec); err != nil {
 		return Rules{}, &InvalidError{v1alpha1.ReasonSelectorInvalid, err}
 	}
-	if rules.Ignored, err = compileIgnore(spec.Ignore); err != nil {
+	if rules.Ignored, err = ignorerules.Compile(spec.Ignore); err != nil {
 		return Rules{}, &InvalidError{v1alpha1.ReasonIgnoreInvalid, fmt.Errorf("spec.ignore: %w", err)}
 	}
 	if rules.Patches, err = compilePatches(spec.Patches); err != nil {
 		return Rules{}, &InvalidError{v1alpha1.ReasonPatchFailed, err}
 	}
 	return rules, nil
-}
-
-func compileIgnore(from []v1alpha1.IgnoreRule) (ignore.Rules, error) {
-	rules := make([]ignore.Rule, len(from))
-	for i, rule := range from {
-		rules[i] = ignore.Rule{
-			Group: rule.Target.Group, Kind: rule.Target.Kind, Name: rule.Target.Name, Fields: rule.Fields, Managers: rule.Managers,
-		}
-	}
-	return ignore.Compile(rules)
 }
 
 func compilePatches(from []v1alpha1.Patch) (patch.Patches, error) {

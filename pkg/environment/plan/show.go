@@ -4,16 +4,13 @@
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
-	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
 // Values selects whether the values of Secrets are shown. Values of hidden steps are never shown.
@@ -90,24 +87,8 @@ func (s Step) fieldChange(difference diff.Difference, values Values) v1alpha1.Fi
 		field.Hidden = true
 		return field
 	}
-	field.Before, field.After = valueAt(s.Live, difference.Path), valueAt(s.After, difference.Path)
+	field.Before, field.After = difference.ValueIn(s.Live), difference.ValueIn(s.After)
 	return field
-}
-
-// valueAt returns the value at a path as JSON, nil if there is none.
-func valueAt(object *unstructured.Unstructured, path fieldpath.Path) *string {
-	if object == nil {
-		return nil
-	}
-	value, ok := path.Lookup(object.Object)
-	if !ok {
-		return nil
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil
-	}
-	return new(string(text))
 }
 
 // refusal returns why an object that should change is left alone, or an empty string.

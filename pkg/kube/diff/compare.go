@@ -11,6 +11,7 @@ package diff
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -42,6 +43,22 @@ type Difference struct {
 	// Before and After are the field managers that own the field or a part of it, sorted, by the managedFields of the
 	// respective object.
 	Before, After []string
+}
+
+// ValueIn returns the value of the field in an object as JSON; nil if there is none, or no object.
+func (d Difference) ValueIn(object *unstructured.Unstructured) *string {
+	if object == nil {
+		return nil
+	}
+	value, exists := d.Path.Lookup(object.Object)
+	if !exists {
+		return nil
+	}
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil
+	}
+	return new(string(text))
 }
 
 // serverManaged are the fields that the API server maintains. They have no managers and are not compared.

@@ -5,7 +5,6 @@ package past
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -303,22 +302,9 @@ func fieldOf(difference diff.Difference, both sides, hidden bool) v1alpha1.Field
 		Field: difference.Path.String(), ChangeType: v1alpha1.ChangeType(difference.Change), Hidden: hidden,
 	}
 	if !hidden {
-		field.Before, field.After = valueAt(both.before, difference.Path), valueAt(both.after, difference.Path)
+		field.Before, field.After = difference.ValueIn(both.before), difference.ValueIn(both.after)
 	}
 	return field
-}
-
-// valueAt returns the value at a path as JSON, nil if there is none.
-func valueAt(object *unstructured.Unstructured, path fieldpath.Path) *string {
-	value, ok := path.Lookup(object.Object)
-	if !ok {
-		return nil
-	}
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil
-	}
-	return new(string(text))
 }
 
 // raw returns an object as JSON; nil for none.

@@ -55,22 +55,3 @@ func convertFieldLabels(supported ...string) func(label, value string) (string, 
 		return label, value, nil
 	}
 }
-
-// maxShortField is the length of a path that ShortField leaves as it is, so that a table with one fits a terminal.
-const maxShortField = 40
-
-// ShortField returns a path to a field for a table: the first step of a long one, and as many of the last ones as fit.
-func ShortField(path string) string {
-	if len(path) <= maxShortField {
-		return path
-	}
-	steps := strings.Split(path, "/")
-	short := steps[len(steps)-1]
-	for i := len(steps) - 2; i > 1 && len(steps[1])+len(short)+len(steps[i]) < maxShortField-len("/.../")-1; i-- {
-		short = steps[i] + "/" + short
-	}
-	if len(short) > maxShortField {
-		return "..." + strings.ToValidUTF8(short[len(short)-maxShortField+len("..."):], "")
-	}
-	return "/" + steps[1] + "/.../" + short
-}
