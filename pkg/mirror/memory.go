@@ -96,7 +96,7 @@ func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before
 		spec.Reason = change.Marks.Reason
 	}
 	if !isSecret(change.Object) && !bytes.HasPrefix(content, identityOf(change.Content)) {
-		return // Somebody has put the file of another object there.
+		return // The file of another object was put there in Git.
 	}
 	switch {
 	case !isSecret(change.Object):

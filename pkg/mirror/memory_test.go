@@ -97,7 +97,7 @@ func TestChangesSayWhatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.start()
-	s.idle() // The comparison at the start remembers what is there.
+	s.idle() // The comparison at the start remembers the files.
 	s.cluster.put(note, "4")
 	check("after the files were lost", s.lastChange(note, 5), []string{"/data/value"}, 0, 1, 1)
 	if err := os.RemoveAll(dir); err != nil {
@@ -111,7 +111,7 @@ func TestChangesSayWhatDiffers(t *testing.T) {
 	check("a deletion", s.lastChange(note, 7), nil, 0, 0, 7)
 }
 
-// TestAnotherObjectsFile has the file of another object, which somebody has put there, as the content before a change.
+// TestAnotherObjectsFile has the file of another object, which was put there in Git, as the content before a change.
 func TestAnotherObjectsFile(t *testing.T) {
 	cache, err := blobcache.Open(t.Context(), blobcache.Config{Dir: t.TempDir(), Transformer: identity.NewEncryptCheckTransformer()})
 	if err != nil {

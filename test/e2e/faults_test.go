@@ -223,7 +223,7 @@ var (
 const burstUsers = 10
 
 // TestKilledInMidBurst has ten users change objects while the server is killed again and again. Each change must be in Git once, with
-// one Change that names the commit, the contents and nobody but its author.
+// one Change that names the commit, the contents and, if any, the right author.
 func TestKilledInMidBurst(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Admission: true}) // Changes wait for audit events, and few would be in the outbox at a death.

@@ -229,7 +229,7 @@ func withoutReasons(t *testing.T, s *shop, tree string) string {
 	return out.String()
 }
 
-// restoresImmutable names a field that cannot be changed, and deletes and creates the object if told to.
+// restoresImmutable names a field that cannot be changed, and deletes and creates the object with --recreate.
 func restoresImmutable(t *testing.T, s *shop) {
 	s.putDeployment(t, "web", "shop/web:1", "one")
 	s.putConfigMap(t, "note", map[string]string{"a": "1"})

@@ -120,7 +120,7 @@ func TestDiff(t *testing.T) {
 		"a time that is none":     {[]string{"cm/note", "--from", "yesterday"}, []string{`--from is "yesterday"`}, 2},
 		"before a time":           {[]string{"cm/note", "--from", "24h^"}, []string{"only a commit or Change may be followed by ^"}, 2},
 		"names and a selector":    {[]string{"cm/note", "--from", "24h", "-l", "a=b"}, []string{"leave out either"}, 2},
-		"no object of the name":   {[]string{"cm/nobody", "--from", shaOf(4), "--destination", "teams/main"}, []string{"configmaps/nobody is not in Git"}, 2},
+		"no object of the name":   {[]string{"cm/absent", "--from", shaOf(4), "--destination", "teams/main"}, []string{"configmaps/absent is not in Git"}, 2},
 		"a selector that is none": {[]string{"--from", "24h", "-l", "a in"}, []string{"--selector"}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,8 +102,8 @@ func (a *assistant) call(tool string, arguments map[string]any) (text string, fa
 	return result.Content[0].(*mcp.TextContent).Text, result.IsError
 }
 
-// told is an answer of any tool.
-type told struct {
+// response is what a tool returns.
+type response struct {
 	Notice     string
 	Cut, Notes []string
 	Data       struct {
@@ -129,7 +129,7 @@ type toldChange struct {
 }
 
 // ask calls a tool, which must not fail.
-func (a *assistant) ask(tool string, arguments map[string]any) (out told) {
+func (a *assistant) ask(tool string, arguments map[string]any) (out response) {
 	a.t.Helper()
 	text, failed := a.call(tool, arguments)
 	if failed {
@@ -210,14 +210,14 @@ func TestMCPChanges(t *testing.T) {
 		arguments map[string]any
 		want      int
 	}{
-		"the last day":         {map[string]any{}, 2},
-		"since a time":         {map[string]any{"since": at.Add(-time.Second).Format(time.RFC3339)}, 1},
-		"until a time":         {map[string]any{"until": at.Add(-30 * time.Second).Format(time.RFC3339Nano)}, 1},
-		"all of an object":     {map[string]any{"object": "cm/note", "since": "10000h"}, 3},
-		"all of a type":        {map[string]any{"object": "Namespace", "since": "10000h", "allNamespaces": true}, 0},
-		"none of another":      {map[string]any{"object": "cm/other"}, 0},
-		"a type that is gone":  {map[string]any{"object": "widgets.example.com/a"}, 0},
-		"with a limit, and on": {map[string]any{"limit": 1}, 1},
+		"the last day":            {map[string]any{}, 2},
+		"since a time":            {map[string]any{"since": at.Add(-time.Second).Format(time.RFC3339)}, 1},
+		"until a time":            {map[string]any{"until": at.Add(-30 * time.Second).Format(time.RFC3339Nano)}, 1},
+		"all of an object":        {map[string]any{"object": "cm/note", "since": "10000h"}, 3},
+		"all of a type":           {map[string]any{"object": "Namespace", "since": "10000h", "allNamespaces": true}, 0},
+		"none of another":         {map[string]any{"object": "cm/other"}, 0},
+		"a type that was deleted": {map[string]any{"object": "widgets.example.com/a"}, 0},
+		"with a limit, and on":    {map[string]any{"limit": 1}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a.intercept = func(w http.ResponseWriter, r *http.Request) bool {
@@ -290,7 +290,7 @@ func TestMCPBlame(t *testing.T) {
 	}
 }
 
-// TestMCPErrors has errors of the arguments and of the server. The session goes on after each.
+// TestMCPErrors has errors of the arguments and of the server. The session continues after each.
 func TestMCPErrors(t *testing.T) {
 	c := shop(t)
 	c.changes[0].Spec.Commits[0].SHA = shaOf(3)

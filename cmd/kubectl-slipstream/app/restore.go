@@ -199,7 +199,7 @@ func (r *restoration) addNamespace(
 	found, err := r.live(ctx, []restore.Object{namespace})
 	switch {
 	case err == nil && found[namespace] != nil && found[namespace].GetDeletionTimestamp() != nil:
-		return fmt.Errorf("namespace %s is being deleted: run the command again when it is gone", sel.namespace)
+		return fmt.Errorf("namespace %s is being deleted: run the command again when it is deleted", sel.namespace)
 	case apierrors.IsForbidden(err) || found[namespace] != nil:
 		return nil // A user who may not read the namespace can still have permissions in it.
 	case err != nil:

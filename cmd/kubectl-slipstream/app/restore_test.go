@@ -95,7 +95,7 @@ func TestRestoreWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestRestoreUnreadable does not prune what a file may have been of that somebody has edited.
+// TestRestoreUnreadable has a state with a file that is no object. Its object may exist in the cluster, so nothing is pruned.
 func TestRestoreUnreadable(t *testing.T) {
 	c := shop(t)
 	c.put("later", map[string]string{"a": "1"})

@@ -233,7 +233,7 @@ var done = map[restore.Verb]string{
 	restore.Create: "created", restore.Update: "updated", restore.Recreate: "deleted and created", restore.Delete: "deleted",
 }
 
-// apply executes steps, and prints a line for each. It goes on after a failure.
+// apply executes steps, and prints a line for each. It continues after a failure.
 func (r *rewrite) apply(ctx context.Context, steps []*restore.Step) error {
 	lines := r.Out
 	if r.output.OutputFlagSpecified() {
@@ -262,7 +262,7 @@ func (r *rewrite) apply(ctx context.Context, steps []*restore.Step) error {
 	return errors.Join(r.printObjects(written), r.result(failures))
 }
 
-// noteFailure says why a step failed. It keeps the manifest of an object that is gone.
+// noteFailure says why a step failed. It keeps the manifest of an object that was deleted and not created.
 func (r *rewrite) noteFailure(step *restore.Step, err error) {
 	r.note("%s failed: %s", step.Object, summary.Line(failure(err)))
 	var lost *restore.NotCreatedError
@@ -327,7 +327,7 @@ func (r *rewrite) printObjects(steps []*restore.Step) error {
 	return nil
 }
 
-// result returns an error if not everything was written: a conflict if something has changed in between, unless an object is gone.
+// result returns an error if not everything was written: a conflict if something has changed in between, unless an object was deleted and not created.
 func (r *rewrite) result(failures map[*restore.Step]error) error {
 	var names, changed, gone []string
 	forbidden := r.forbidden || len(r.leftOut) == 0

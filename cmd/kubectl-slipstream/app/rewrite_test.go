@@ -100,7 +100,7 @@ func TestBeingDeleted(t *testing.T) {
 		object.SetDeletionTimestamp(&end)
 		object.SetFinalizers([]string{"example.com/wait"})
 		before := c.version
-		const want = "refused: it is being deleted and waits for its finalizers (example.com/wait); run the command again when it is gone"
+		const want = "refused: it is being deleted and waits for its finalizers (example.com/wait); run the command again when it is deleted"
 		for _, args := range [][]string{{"--yes"}, {"--dry-run=client"}} {
 			out, notes, code := c.call(append([]string{"restore", "cm/note", "--to", shaOf(2)}, args...)...)
 			if code != 3 || c.version != before || !strings.Contains(out, want) || !strings.Contains(notes, "left as they are: ConfigMap/note") {
@@ -131,7 +131,7 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	end := metav1.NewTime(time.Date(2026, 7, 3, 9, 0, 0, 0, time.UTC))
 	c.objects["namespaces/shop"].SetDeletionTimestamp(&end)
 	out, notes, code := c.call("restore", "--to", shaOf(2), "--yes")
-	if code != 2 || !strings.Contains(notes, "namespace shop is being deleted: run the command again when it is gone") {
+	if code != 2 || !strings.Contains(notes, "namespace shop is being deleted: run the command again when it is deleted") {
 		t.Errorf("exit code %d: %s%s", code, out, notes)
 	}
 }

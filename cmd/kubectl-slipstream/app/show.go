@@ -79,7 +79,7 @@ func (s *show) run(ctx context.Context, argument string) error {
 	return printDifference(s.Out, change, difference)
 }
 
-// printPatch prints a change of a log with its diff. If its contents cannot be read, it says why, and the log goes on.
+// printPatch prints a change of a log with its diff. If its contents cannot be read, it prints why, and the log continues.
 func printPatch(ctx context.Context, api client.ChangesGetter, out io.Writer, change *v1alpha1.Change) error {
 	if err := printHeader(out, change, time.Now()); err != nil {
 		return err
@@ -163,11 +163,7 @@ func bypassed(change *v1alpha1.Change) string {
 
 // printDifference prints what differs: the diff of the contents, and which hidden values differ.
 func printDifference(out io.Writer, change *v1alpha1.Change, difference *v1alpha1.ChangeDiff) error {
-	before, err := decoded(difference.Before)
-	if err != nil {
-		return err
-	}
-	after, err := decoded(difference.After)
+	before, after, err := decodedBoth(difference)
 	if err != nil {
 		return err
 	}

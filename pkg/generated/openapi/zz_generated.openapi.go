@@ -4993,7 +4993,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "unreadable are the files that are no objects, for example because somebody has edited them, and the Secrets that cannot be decrypted if that was asked for, at most 20.",
+							Description: "unreadable are the files that are no objects, for example because they were edited in Git, and the Secrets that cannot be decrypted if that was asked for, at most 20.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

@@ -288,7 +288,7 @@ func TestCompareFindsWhatDiffers(t *testing.T) {
 	}
 }
 
-// FuzzCompare compares any texts: a file may have been edited by somebody.
+// FuzzCompare compares any texts: a file may have been edited in Git.
 func FuzzCompare(f *testing.F) {
 	f.Add([]byte(comparedDeployment), []byte("- - - a\n? b\n:\n\"\n'\nc: |\n"))
 	f.Add([]byte("a:\n- name: |\n- name: \n-\n"), []byte("? \n: x\n\"a: b\n"))
@@ -313,7 +313,7 @@ func BenchmarkCompare(b *testing.B) {
 	}
 }
 
-// TestCompareIsBounded compares files that are nested deeply, as somebody may have written them.
+// TestCompareIsBounded compares files that are nested deeply, which Render would not write.
 func TestCompareIsBounded(t *testing.T) {
 	var deep bytes.Buffer
 	for i := range 1500 {

@@ -159,7 +159,7 @@ func deletionOf(object *unstructured.Unstructured) string {
 	if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
 		text += " and waits for its finalizers (" + strings.Join(finalizers, ", ") + ")"
 	}
-	return text + "; run the command again when it is gone"
+	return text + "; run the command again when it is deleted"
 }
 
 // annotate keeps the annotations that are no content, and sets the reason. The reason of a write is known only if the write changes

@@ -127,7 +127,7 @@ func same(a, b *unstructured.Unstructured, differences []diff.Difference, path f
 	return true
 }
 
-// revert sets a field as it was before the change. It returns false if what contained the field after the change is gone.
+// revert sets a field as it was before the change. It returns false if what contained the field after the change does not exist any more.
 func (u *undo) revert(content map[string]any, path fieldpath.Path) bool {
 	for end := 1; end < len(path); end++ {
 		_, was := path[:end].Lookup(u.after.Object)

@@ -193,7 +193,7 @@ func expected(before, after, now model) (model, []string) {
 	return out, slices.Sorted(maps.Keys(conflicts))
 }
 
-// lost reports whether a map or item that contains a field is gone.
+// lost reports whether a map or item that contains a field does not exist any more.
 func lost(path string, after, now model) bool {
 	for i, char := range path {
 		if i > len("/metadata") && (char == '/' || char == '[') && after.has(path[:i]) && !now.has(path[:i]) {

@@ -28,7 +28,7 @@ const (
 	usableTimeout = time.Minute
 	// goneTimeout is how long a deleted object may take to go, before it is created again.
 	goneTimeout = 2 * time.Minute
-	// quotaTimeout is how long a quota may count an object that is gone.
+	// quotaTimeout is how long a quota may count an object that was deleted.
 	quotaTimeout = 10 * time.Second
 	// maxRetries is how often a step is tried again because the status of the object has changed.
 	maxRetries = 10
@@ -62,7 +62,7 @@ type NotCreatedError struct {
 // Error returns the reason.
 func (e *NotCreatedError) Error() string { return "it is deleted, and not created: " + e.Reason }
 
-// notCreated returns the error for a step whose object is gone.
+// notCreated returns the error for a step whose object was deleted.
 func notCreated(s *Step, err error) error {
 	if isSecret(s) {
 		err = apierror.RedactSecret(err)
@@ -316,7 +316,7 @@ func namesOnly(err error) bool {
 	return true
 }
 
-// delete deletes the object that was read. One that is gone by now is not an error.
+// delete deletes the object that was read. If it does not exist any more, that is no error.
 func (w Writer) delete(ctx context.Context, s *Step, dryRun []string) error {
 	uid, version := s.Live.GetUID(), s.Live.GetResourceVersion()
 	background := metav1.DeletePropagationBackground

@@ -136,7 +136,7 @@ func TestLeastRecentlyUsedAreRemoved(t *testing.T) {
 	}
 	oldest, _ := blobOf(0)
 	if _, found := cache.Get(oldest); !found {
-		t.Fatal("the oldest is gone before the cache is full")
+		t.Fatal("the oldest was removed before the cache is full")
 	}
 	blob, content := blobOf(10)
 	cache.Put(blob, content)

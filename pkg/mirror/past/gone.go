@@ -16,7 +16,7 @@ import (
 const (
 	// maxGone bounds how many contents are known to be gone, of about 300 bytes each.
 	maxGone = 10_000
-	// goneTime is how long it is known. Somebody may push the commit again.
+	// goneTime is how long it is known. The commit may be pushed again.
 	goneTime = 5 * time.Minute
 )
 

@@ -256,8 +256,8 @@ func TestManyHiddenNamespaces(t *testing.T) {
 	}
 }
 
-// TestTokensTellNothing continues after paths of files that the caller may not read. Whether there is one makes no difference.
-func TestTokensTellNothing(t *testing.T) {
+// TestTokensRevealNothing continues after paths of files that the caller may not read. Whether there is one makes no difference.
+func TestTokensRevealNothing(t *testing.T) {
 	f := newFixture(t)
 	tip := f.commit(owned(configMaps(t, "hidden/web=green", "shop/web=red")))
 	for _, guess := range []string{"hidden/web", "hidden/none"} {

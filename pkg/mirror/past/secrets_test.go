@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
-// password is what nobody sees who may not.
+// password is a value that only callers with the permission get on Secrets may see.
 var password = base64.StdEncoding.EncodeToString([]byte("open sesame"))
 
 func TestSecrets(t *testing.T) {

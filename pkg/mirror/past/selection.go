@@ -48,7 +48,7 @@ type selection struct {
 	page page
 }
 
-// page is the token of the next page. It tells nothing of files in between that the caller may not know, and guesses about them make no
+// page is the token of the next page. It contains nothing about files in between that the caller may not know, and guesses about them make no
 // difference.
 type page struct {
 	// Commit is the commit that the pages are of.
@@ -177,7 +177,7 @@ func (s *selection) mayRead(ctx context.Context, reader *access.Reader, of manif
 	return reader.MayList(ctx, resource, of.Namespace)
 }
 
-// check returns Forbidden if the caller may not read what is selected whether or not it existed, so that nobody learns from an empty
+// check returns Forbidden if the caller may not read what is selected whether or not it existed, so that no caller learns from an empty
 // response what existed.
 func (s *selection) check(ctx context.Context, reader *access.Reader) error {
 	if s.resource.Resource == "" || s.namespace == "" {

@@ -73,7 +73,7 @@ type Opener struct {
 // Decrypt returns the file of an encrypted object as it was before it was encrypted.
 //
 // The authentication that SOPS defines does not cover keys, and a value can be moved to another file along with the key. So the key of the
-// file must be the one that the Encrypter derives from what was decrypted: nobody without the seed can write a file that passes.
+// file must be the one that the Encrypter derives from what was decrypted: without the seed, no file that passes can be written.
 //
 // It returns ErrNoKey if no identity fits, and ErrForeign if the file is not of this seed; its other errors quote nothing of the content.
 func (o *Opener) Decrypt(file *unstructured.Unstructured) ([]byte, error) {

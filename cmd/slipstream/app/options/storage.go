@@ -76,8 +76,8 @@ func (o *StorageOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.DataDir, "data-dir", o.DataDir,
 		"Folder of the files of --storage-backend=bbolt, and of cached contents of files in Git. Created if it is missing.")
 	flags.IntVar(&o.CacheMiB, "git-cache-mib", o.CacheMiB,
-		"Disk space in MiB for cached contents of files in Git, in the folder "+cacheFolder+" of --data-dir. They tell which fields a change "+
-			"changed, and spare reading past contents from remotes.")
+		"Disk space in MiB for cached contents of files in Git, in the folder "+cacheFolder+" of --data-dir. Changes name the "+
+			"fields that differ from them, and past contents need not be read from remotes.")
 	flags.StringVar(&o.ArchiveDir, "archive-dir", o.ArchiveDir,
 		"Folder of the files in which records of syncs are archived before they are deleted, if the SyncPolicy archives to files. "+
 			"Created if it is missing, in an existing folder. Defaults to the folder "+archiveFolder+" in --data-dir; "+

@@ -68,7 +68,7 @@ type ManifestList struct {
 	// namespaces where the caller may read something are counted.
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
-	// unreadable are the files that are no objects, for example because somebody has edited them, and the Secrets that cannot be
+	// unreadable are the files that are no objects, for example because they were edited in Git, and the Secrets that cannot be
 	// decrypted if that was asked for, at most 20.
 	// +optional
 	// +listType=atomic

@@ -134,10 +134,10 @@ var tools = map[v1alpha1.ManagingTool]struct{ managers, accounts []string }{
 	v1alpha1.ManagedByHelm: {[]string{"helm", "Helm", "terraform-provider-helm", "helm-controller"}, nil},
 }
 
-// Bypass reports whether a change of an object that manager manages was made by somebody else: a person, or a service account that does
+// Bypass reports whether a change of an object that manager manages was made by another user: a person, or a service account that does
 // not belong to the tool. lastManager is the field manager of the change, empty if it is not known. If the change may have been the
 // tool's, Bypass returns false: Kubernetes itself, an unknown author, and for an object with an owner every service account, since that
-// of the owner's controller is not known. A deletion has no field manager, so that of an object of Helm, which people run, is none. An edit
+// of the owner's controller is not known. A deletion has no field manager, so that of an object of Helm, which persons run, is none. An edit
 // that only removes fields leaves no field manager either, so it is taken for one of the manager before.
 func Bypass(manager *v1alpha1.ChangeManager, author attribution.Author, lastManager string) bool {
 	if manager == nil || !author.Known() || isOfKubernetes(author.Username) {
