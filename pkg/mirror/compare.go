@@ -152,7 +152,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		ResourceVersion: object.GetResourceVersion(), Time: time.Now().Truncate(time.Millisecond),
 	}
 	if exists && hash == r.hash {
-		if !c.comparer.memory.remembers(r.object, hash) {
+		if !c.comparer.memory.remembers(hash) {
 			change.Marks = c.comparer.marks.of(r.object, object)
 			c.comparer.memory.remember(change, hash)
 		}

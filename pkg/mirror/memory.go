@@ -42,34 +42,23 @@ func (m memory) remember(change outbox.Change, blob gitrepo.Hash) {
 	if n := (note{Reason: change.Marks.Reason, Values: change.Marks.Values}); n.Reason != "" || n.Values != nil {
 		kept, _ = json.Marshal(n) // Strings and a map of strings.
 	}
-	key, content := keptAs(change.Object, blob, change.Content)
-	m.files.PutNoted(key, content, kept)
+	content := change.Content
+	if isSecret(change.Object) {
+		content = nil // It may be readable, and if it is encrypted, all of it changes with each value.
+	}
+	m.files.PutNoted(blob, content, kept)
 }
 
-// remembers reports whether the file of an object is remembered.
-func (m memory) remembers(object outbox.Object, blob gitrepo.Hash) bool {
-	key, _ := keptAs(object, blob, nil)
-	return m.files.HasNoted(key)
-}
+// remembers reports whether a file is remembered.
+func (m memory) remembers(blob gitrepo.Hash) bool { return m.files.HasNoted(blob) }
 
-// recall returns the file of an object. The content of a Secret is not kept.
-func (m memory) recall(object outbox.Object, blob gitrepo.Hash) (content []byte, n note, found bool) {
-	key, _ := keptAs(object, blob, nil)
-	content, kept, found := m.files.GetNoted(key)
+// recall returns a file, of a Secret only the note.
+func (m memory) recall(blob gitrepo.Hash) (content []byte, n note, found bool) {
+	content, kept, found := m.files.GetNoted(blob)
 	if len(kept) > 0 && json.Unmarshal(kept, &n) != nil {
 		return nil, note{}, false
 	}
 	return content, n, found
-}
-
-// keptAs returns under which hash a file is remembered, and with which content. Instead of a Secret, whose file may be readable or change as
-// a whole with each value, there is only its hash.
-func keptAs(object outbox.Object, blob gitrepo.Hash, content []byte) (key gitrepo.Hash, kept []byte) {
-	if !isSecret(object) {
-		return blob, content
-	}
-	kept = []byte("secret " + blob.String())
-	return gitrepo.BlobHash(kept), kept
 }
 
 func isSecret(object outbox.Object) bool {
@@ -78,31 +67,28 @@ func isSecret(object outbox.Object) bool {
 
 // describe adds to a Change what differs from the file with the hash before, which is zero if there was no file.
 func (m memory) describe(spec *v1alpha1.ChangeSpec, change outbox.Change, before gitrepo.Hash) {
-	deleted := change.Operation == v1alpha1.OperationDelete
-	if before.IsZero() {
-		spec.Reason = change.Marks.Reason
-		spec.Lines = linesOf(change.Object, nil, change.Content)
-		return
+	var content []byte
+	var earlier note
+	if !before.IsZero() {
+		var found bool
+		if content, earlier, found = m.recall(before); !found {
+			return
+		}
 	}
-	content, earlier, found := m.recall(change.Object, before)
-	if !found {
-		return
-	}
-	spec.Lines = linesOf(change.Object, content, change.Content)
-	if deleted {
-		return
-	}
-	if change.Marks.Reason != earlier.Reason {
+	if change.Operation != v1alpha1.OperationDelete && change.Marks.Reason != earlier.Reason {
 		spec.Reason = change.Marks.Reason
 	}
-	if !isSecret(change.Object) && !bytes.HasPrefix(content, identityOf(change.Content)) {
-		return // The file of another object was put there in Git.
+	if isSecret(change.Object) {
+		if earlier.Values != nil && change.Marks.Values != nil {
+			spec.Fields, spec.MoreFields = boundedFields(differingKeys(earlier.Values, change.Marks.Values))
+		}
+		return
 	}
-	switch {
-	case !isSecret(change.Object):
-		spec.Fields, spec.MoreFields = boundedFields(manifest.Compare(content, change.Content).Fields)
-	case earlier.Values != nil && change.Marks.Values != nil:
-		spec.Fields, spec.MoreFields = boundedFields(differingKeys(earlier.Values, change.Marks.Values))
+	added, removed := manifest.CountLines(content, change.Content)
+	spec.Lines = &v1alpha1.ChangedLines{Added: int32(added), Removed: int32(removed)}
+	// The file of another object may have been put there in Git.
+	if content != nil && change.Content != nil && bytes.HasPrefix(content, identityOf(change.Content)) {
+		spec.Fields, spec.MoreFields = boundedFields(manifest.DifferingFields(content, change.Content))
 	}
 }
 
@@ -126,15 +112,6 @@ func boundedFields(fields []string) (shown []string, more int32) {
 		count++
 	}
 	return fields[:count:count], int32(len(fields) - count)
-}
-
-// linesOf returns the number of lines that differ; nil for a Secret, whose file changes as a whole if it is encrypted.
-func linesOf(object outbox.Object, before, after []byte) *v1alpha1.ChangedLines {
-	if isSecret(object) {
-		return nil
-	}
-	added, removed := manifest.CountLines(before, after)
-	return &v1alpha1.ChangedLines{Added: int32(added), Removed: int32(removed)}
 }
 
 // differingKeys returns the keys of two maps whose values differ, sorted.

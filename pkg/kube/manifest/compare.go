@@ -10,33 +10,25 @@ import (
 	"strings"
 )
 
-// Comparison is how two files of one object differ.
-type Comparison struct {
-	// Fields are the paths of the fields that differ, in the syntax of pkg/kube/fieldpath, sorted. If a whole map or list item exists in
-	// one of the files only, Fields has its path. Items of a list are identified by their names, as in /spec/containers[name=web]; a
-	// list with other items is one field, as is one whose items are only in another order. It is empty if the paths of a file would take
-	// more than 8 MiB.
-	Fields []string
-	// Added and Removed are the numbers of lines that only the new file, or only the old one, has.
-	Added, Removed int
-}
-
-// Compare compares two files that Render wrote. It takes a few microseconds for each KiB, far less than decoding YAML. What it returns for
-// other files may be incomplete.
-func Compare(before, after []byte) Comparison {
+// DifferingFields returns the paths of the fields in which two files of an object differ, sorted, in the syntax of pkg/kube/fieldpath. If
+// a whole map or list item exists in one of the files only, it is one path. Items of a list are identified by their names, as in
+// /spec/containers[name=web]; a list with other items is one field, as is one whose items are only in another order. If the paths of a file
+// would take more than 8 MiB, there are none.
+//
+// The files are those that Render wrote: reading their text takes a few microseconds for each KiB, far less than decoding YAML. For other
+// files the result may be incomplete.
+func DifferingFields(before, after []byte) []string {
 	if bytes.Equal(before, after) {
-		return Comparison{}
+		return nil
 	}
 	old, changed := flatten(before), flatten(after)
-	compared := Comparison{}
-	if !old.tooLarge() && !changed.tooLarge() {
-		differing := map[string]struct{}{}
-		old.differences(changed, differing)
-		changed.differences(old, differing)
-		compared.Fields = slices.Sorted(maps.Keys(differing))
+	if old.tooLarge() || changed.tooLarge() {
+		return nil
 	}
-	compared.Added, compared.Removed = CountLines(before, after)
-	return compared
+	differing := map[string]struct{}{}
+	old.differences(changed, differing)
+	changed.differences(old, differing)
+	return slices.Sorted(maps.Keys(differing))
 }
 
 // differences adds the paths of the entries that other lacks or has with another value.

@@ -9,8 +9,9 @@
 //	{first two digits of the hash}/{other digits}        a content
 //	{first two digits of the hash}/{other digits}-noted  a content with a note
 //
-// A note is what its writer, the mirror, wants to know of the object beside the content. It is not verified beyond what the
-// encryption verifies. A content without a note is never taken for one with an empty note.
+// A note is what its writer, the mirror, wants to know of the object beside the content. There can be a note without the
+// content. A note is not verified beyond what the encryption verifies. A content without a note is never taken for one with
+// an empty note.
 package blobcache
 
 import (
@@ -91,14 +92,14 @@ func Open(ctx context.Context, config Config) (*Cache, error) {
 
 // Get returns the content of a blob. found is false if the cache does not have it.
 func (c *Cache) Get(blob gitrepo.Hash) (content []byte, found bool) {
-	if content, _, found = c.GetNoted(blob); found || c == nil {
+	if content, _, found = c.GetNoted(blob); content != nil || c == nil {
 		return content, found
 	}
 	content, _, found = c.read(blob, c.path(blob))
 	return content, found
 }
 
-// GetNoted returns the content of a blob with its note. found is false if the cache has no note.
+// GetNoted returns the content of a blob with its note. content is nil if only the note was put. found is false if the cache has no note.
 func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 	if c == nil {
 		return nil, nil, false
@@ -127,11 +128,14 @@ func (c *Cache) read(blob gitrepo.Hash, path string) (content, note []byte, foun
 // Put adds the content of a blob. If that fails, the cache does not have it.
 func (c *Cache) Put(blob gitrepo.Hash, content []byte) {
 	if c != nil {
+		if content == nil {
+			content = []byte{} // An empty file.
+		}
 		c.write(blob, c.path(blob), content, nil)
 	}
 }
 
-// PutNoted adds the content of a blob with a note, or replaces the note.
+// PutNoted adds the content of a blob with a note, or replaces the note. If content is nil, the cache keeps only the note.
 func (c *Cache) PutNoted(blob gitrepo.Hash, content, note []byte) {
 	if c != nil {
 		c.write(blob, c.notedPath(blob), content, note)
@@ -193,9 +197,14 @@ func (c *Cache) logFailure(err error) {
 	}
 }
 
-// seal returns the stored form of a content with its note: the length of the content, the content and the note, compressed and encrypted.
+// seal returns the stored form of a content with its note, compressed and encrypted: the length of the content plus one, or zero if there
+// is none; the content; and the note.
 func (c *Cache) seal(blob gitrepo.Hash, content, note []byte) ([]byte, error) {
-	plain := binary.AppendUvarint(make([]byte, 0, len(content)+len(note)+binary.MaxVarintLen32), uint64(len(content)))
+	size := 0
+	if content != nil {
+		size = len(content) + 1
+	}
+	plain := binary.AppendUvarint(make([]byte, 0, len(content)+len(note)+binary.MaxVarintLen32), uint64(size))
 	plain = append(append(plain, content...), note...)
 	stored, err := c.encrypt(blob, s2.Encode(nil, plain))
 	if err != nil {
@@ -219,11 +228,15 @@ func (c *Cache) open(blob gitrepo.Hash, stored []byte) (content, note []byte, er
 	if err != nil {
 		return nil, nil, errDamaged
 	}
-	length, n := binary.Uvarint(plain)
-	if n <= 0 || length > uint64(len(plain)-n) {
+	size, n := binary.Uvarint(plain)
+	switch {
+	case n <= 0 || size > uint64(len(plain)-n)+1:
 		return nil, nil, errDamaged
+	case size == 0:
+		return nil, plain[n:], nil
 	}
-	content, note = plain[n:n+int(length)], plain[n+int(length):]
+	end := n + int(size) - 1
+	content, note = plain[n:end:end], plain[end:]
 	if gitrepo.BlobHash(content) != blob {
 		return nil, nil, errDamaged
 	}

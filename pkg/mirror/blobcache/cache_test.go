@@ -75,6 +75,13 @@ func TestContentsAndNotesOutliveTheProcess(t *testing.T) {
 	if _, _, found := next.GetNoted(empty); found || next.HasNoted(empty) {
 		t.Error("a content that was put without a note has one")
 	}
+	next.PutNoted(other, nil, []byte("of a Secret"))
+	if content, note, found := next.GetNoted(other); !found || content != nil || string(note) != "of a Secret" {
+		t.Errorf("only a note: got %q, %q, found %t", content, note, found)
+	}
+	if _, found := next.Get(other); found {
+		t.Error("a blob with a note only has a content")
+	}
 	if got, found := next.Get(blob); !found || !bytes.Equal(got, content) {
 		t.Errorf("without its note: got %q, found %t", got, found)
 	}
