@@ -5,7 +5,6 @@ package mirror
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,8 +45,9 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 		return nil
 	}
 	specs := make([]v1alpha1.ChangeSpec, len(changes))
+	combined := combine(g.changes)
 	for i, change := range changes {
-		object := change.Object
+		object, all := change.Object, combined[change.Path]
 		specs[i] = v1alpha1.ChangeSpec{
 			Object: v1alpha1.ChangedObject{
 				APIVersion: object.GroupVersionResource().GroupVersion().String(), Kind: change.Kind, Resource: object.Resource,
@@ -56,14 +56,12 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 			Operation: changeOperations[change.Operation], Time: metav1.NewMicroTime(change.Time),
 			ResourceVersions: v1alpha1.ChangedVersions{Last: change.ResourceVersion},
 			Author:           authorOf(change.Author), FieldManager: change.Author.Manager,
-			ManagedBy: change.Marks.ManagedBy,
+			ManagedBy: change.Marks.ManagedBy, Bypass: all.bypass,
 		}
-		of := func(other outbox.Change) bool { return other.Path == change.Path }
-		specs[i].Bypass = anyBypass(g.changes, change.Path)
 		if seed {
 			specs[i].Operation = v1alpha1.ChangeCompared
 		} else {
-			specs[i].ResourceVersions.First = g.changes[slices.IndexFunc(g.changes, of)].ResourceVersion
+			specs[i].ResourceVersions.First = all.first
 		}
 		commit := v1alpha1.ChangeCommit{
 			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: m.destination.key.Namespace, Name: m.destination.key.Name},
@@ -79,9 +77,26 @@ func (s *stager) describe(m member, g group, changes []outbox.Change, seed bool)
 	return specs
 }
 
-// anyBypass reports whether one of the changes of a file bypasses what manages its object.
-func anyBypass(changes []outbox.Change, path string) bool {
-	return slices.ContainsFunc(changes, func(change outbox.Change) bool { return change.Path == path && isBypass(change) })
+// combination is what the changes of one file in a commit have in common.
+type combination struct {
+	// first is the resourceVersion of the first one.
+	first string
+	// bypass is set if one of them bypasses what manages the object.
+	bypass bool
+}
+
+// combine returns the combinations of changes by the paths of their files.
+func combine(changes []outbox.Change) map[string]combination {
+	combined := make(map[string]combination, len(changes))
+	for _, change := range changes {
+		all, found := combined[change.Path]
+		if !found {
+			all.first = change.ResourceVersion
+		}
+		all.bypass = all.bypass || isBypass(change)
+		combined[change.Path] = all
+	}
+	return combined
 }
 
 // authorOf returns the author of a change; nil if no user is known.

@@ -367,11 +367,11 @@ func TestBypassWithinACommit(t *testing.T) {
 	}{
 		"first": {[]outbox.Change{edit, upgrade}, true}, "last": {[]outbox.Change{upgrade, edit}, true}, "none": {[]outbox.Change{upgrade}, false},
 	} {
-		if got := anyBypass(tt.changes, "a.yaml"); got != tt.want {
-			t.Errorf("%s: %t", name, got)
+		other := upgrade
+		other.Path = "b.yaml"
+		combined := combine(append(tt.changes, other))
+		if got := combined["a.yaml"].bypass; got != tt.want || combined["b.yaml"].bypass {
+			t.Errorf("%s: %t, of another object %t", name, got, combined["b.yaml"].bypass)
 		}
-	}
-	if anyBypass([]outbox.Change{edit}, "b.yaml") {
-		t.Error("the bypass of another object counts")
 	}
 }
