@@ -230,6 +230,10 @@ func TestStoredRow(t *testing.T) {
 			},
 			Signal: attribution.Audit, Manager: "kubectl", NamespaceDeletedBy: "ann",
 		},
+		Marks: outbox.Marks{
+			Reason: "rollback", Manager: "kubectl-edit", Values: map[string]string{"/data/a": "0123"},
+			ManagedBy: &v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByFlux, Kind: "Kustomization", Namespace: "flux-system", Name: "shop"},
+		},
 	}}
 	read, err := outbox.DecodeRow(outbox.EncodeRow(saved))
 	if err != nil {
