@@ -44,13 +44,11 @@ var (
 	_ rest.ShortNamesProvider = &changeREST{}
 )
 
-// readChanges is what the API offers of Changes.
+// readChanges is what the API offers of Changes. They cannot be deleted: the cluster deletes with a namespace what has this verb.
 type readChanges interface {
 	rest.Getter
 	rest.Lister
 	rest.Watcher
-	rest.GracefulDeleter
-	rest.CollectionDeleter
 }
 
 // ShortNames implements rest.ShortNamesProvider. Changes are not in the category of the other kinds: there may be many.
@@ -131,49 +129,6 @@ func (r *changeREST) Watch(ctx context.Context, options *internalversion.ListOpt
 		}
 		return r.reviews(ctx).visible(ctx, event.Object)
 	}), nil
-}
-
-// Delete implements rest.GracefulDeleter.
-func (r *changeREST) Delete(
-	ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
-) (runtime.Object, bool, error) {
-	if _, err := r.Get(ctx, name, &metav1.GetOptions{}); err != nil {
-		return nil, false, err
-	}
-	return r.store.Delete(ctx, name, validate, options)
-}
-
-// deletedPage is the number of Changes that DeleteCollection reads at once.
-const deletedPage = 500
-
-// DeleteCollection implements rest.CollectionDeleter. It deletes the Changes that the user may see. The response has none of them: there may
-// be many.
-func (r *changeREST) DeleteCollection(
-	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, selected *internalversion.ListOptions,
-) (runtime.Object, error) {
-	selected = selected.DeepCopy()
-	reviews := r.reviews(ctx)
-	for selected.Limit = deletedPage; ; {
-		list, err := r.page(ctx, selected)
-		if err != nil {
-			return nil, err
-		}
-		visible, err := reviews.ofList(ctx, list)
-		if err != nil {
-			return nil, err
-		}
-		for i := range visible {
-			_, _, err := r.store.Delete(ctx, visible[i].Name, validate, options.DeepCopy())
-			if err != nil && !apierrors.IsNotFound(err) {
-				return nil, err
-			}
-		}
-		if selected.Continue = list.Continue; selected.Continue == "" {
-			list.Items = []configbutler.Change{}
-			return list, nil
-		}
-		selected.ResourceVersion, selected.ResourceVersionMatch = "", ""
-	}
 }
 
 func (r *changeREST) reviews(ctx context.Context) *changeReviews {

@@ -63,7 +63,7 @@ func TestEveryKindIsServed(t *testing.T) {
 	}
 }
 
-func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
+func TestRecordsCanBeReadOrDeletedOnly(t *testing.T) {
 	storage := newStorage(t)
 	for _, record := range []string{"gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses", "changes"} {
 		endpoint := storage.Endpoints[record]
@@ -71,6 +71,9 @@ func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
 			"create": implements[creator](endpoint),
 			"update": implements[rest.Updater](endpoint),
 			"patch":  implements[rest.Patcher](endpoint),
+			// The cluster would delete Changes with their namespace.
+			"delete":           record == "changes" && implements[rest.GracefulDeleter](endpoint),
+			"deletecollection": record == "changes" && implements[rest.CollectionDeleter](endpoint),
 		} {
 			if ok {
 				t.Errorf("%s can be requested for %s", verb, record)
@@ -80,8 +83,8 @@ func TestRecordsCanBeReadAndDeletedOnly(t *testing.T) {
 			"get":              implements[rest.Getter](endpoint),
 			"list":             implements[rest.Lister](endpoint),
 			"watch":            implements[rest.Watcher](endpoint),
-			"delete":           implements[rest.GracefulDeleter](endpoint),
-			"deletecollection": implements[rest.CollectionDeleter](endpoint),
+			"delete":           record == "changes" || implements[rest.GracefulDeleter](endpoint),
+			"deletecollection": record == "changes" || implements[rest.CollectionDeleter](endpoint),
 			"waiting":          implements[rest.StorageWithReadiness](endpoint),
 		} {
 			if !ok {

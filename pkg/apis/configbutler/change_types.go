@@ -13,7 +13,8 @@ import (
 
 // Change records one change of an object that a GitDestination mirrors: what changed, who changed it, and the commits that
 // contain it. It is in the namespace of the object; changes of cluster-scoped objects are in the namespace of the server. The
-// server writes it once a remote has accepted a commit; it can be read and deleted, but not created or changed.
+// server writes it once a remote has accepted a commit; it can be read, but not created, changed or deleted. So
+// it outlives its namespace; SyncPolicy.spec.changes limits how long it is kept.
 type Change struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -15,7 +15,7 @@ func testDiscovery(t *testing.T, s *testCluster) {
 	want := [][]string{
 		{"appcatalogs", "cat", "configbutler.ai/v1alpha1", "true", "AppCatalog", writable, "slipstream"},
 		{"catalogworkloads", "cw", "configbutler.ai/v1alpha1", "true", "CatalogWorkload", readable, "slipstream"},
-		{"changes", "chg", "configbutler.ai/v1alpha1", "true", "Change", readable},
+		{"changes", "chg", "configbutler.ai/v1alpha1", "true", "Change", "get,list,watch"},
 		{"clusterwatchrules", "cwr", "configbutler.ai/v1alpha1", "false", "ClusterWatchRule", writable, "slipstream"},
 		{"environmentdependencies", "envdep", "configbutler.ai/v1alpha1", "true", "EnvironmentDependency", readable, "slipstream"},
 		{"environments", "envt", "configbutler.ai/v1alpha1", "true", "Environment", writable, "slipstream"},

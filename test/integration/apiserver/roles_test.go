@@ -44,7 +44,7 @@ func documented() map[string]rights {
 	admin := maps.Clone(edit)
 	maps.Copy(admin, rights{
 		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing, "syncpipelines": writing,
-		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "environmentdependencies": deleting, "syncstatuses": deleting, "changes": deleting,
+		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "environmentdependencies": deleting, "syncstatuses": deleting,
 		"environments/secretdiff": getting,
 	})
 	return map[string]rights{"slipstream-view": view, "slipstream-support": view, "slipstream-edit": edit, "slipstream-admin": admin}

@@ -10,13 +10,14 @@ import (
 )
 
 // +genclient
-// +genclient:onlyVerbs=get,list,watch,delete,deleteCollection
+// +genclient:onlyVerbs=get,list,watch
 // +genclient:method=Diff,verb=get,subresource=diff,result=github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1.ChangeDiff
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // Change records one change of an object that a GitDestination mirrors: what changed, who changed it, and the commits that
 // contain it. It is in the namespace of the object; changes of cluster-scoped objects are in the namespace of the server. The
-// server writes it once a remote has accepted a commit; it can be read and deleted, but not created or changed.
+// server writes it once a remote has accepted a commit; it can be read, but not created, changed or deleted. So
+// it outlives its namespace; SyncPolicy.spec.changes limits how long it is kept.
 type Change struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is standard object metadata. Names of newer changes sort before those of older ones.

@@ -23,8 +23,6 @@ type ChangesGetter interface {
 
 // ChangeInterface has methods to work with Change resources.
 type ChangeInterface interface {
-	Delete(ctx context.Context, name string, opts v1.DeleteOptions) error
-	DeleteCollection(ctx context.Context, opts v1.DeleteOptions, listOpts v1.ListOptions) error
 	Get(ctx context.Context, name string, opts v1.GetOptions) (*configbutlerv1alpha1.Change, error)
 	List(ctx context.Context, opts v1.ListOptions) (*configbutlerv1alpha1.ChangeList, error)
 	Watch(ctx context.Context, opts v1.ListOptions) (watch.Interface, error)
