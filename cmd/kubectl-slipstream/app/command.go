@@ -11,8 +11,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
-	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/environments"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/history"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/pipelines"
 )
 
 // NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
@@ -35,22 +37,14 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	config.AddFlags(root.PersistentFlags())
-	root.AddCommand(
-		newBlame(streams, config), newDiff(streams, config), newLog(streams, config), newMCP(streams, config), newMissing(streams, config),
-		newRestore(streams, config), newShow(streams, config), newSyncPipeline(streams, config), newUndo(streams, config))
+	root.AddCommand(history.NewCommands(streams, config)...)
+	root.AddCommand(environments.NewCommands(streams, config)...)
+	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	return root
 }
 
-// connect returns clients for the API server of flags and kubeconfigs. Warnings are written to the error stream.
-func connect(config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) (client.ConfigbutlerV1alpha1Interface, error) {
-	found, err := config.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	found.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
-	clients, err := versioned.NewForConfig(found)
-	if err != nil {
-		return nil, err
-	}
-	return clients.ConfigbutlerV1alpha1(), nil
-}
+// IsFailure reports whether an error of the command is to be printed.
+func IsFailure(err error) bool { return cli.IsFailure(err) }
+
+// ExitCode returns the exit code for an error of the command.
+func ExitCode(err error) int { return cli.ExitCode(err) }

@@ -17,10 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
 var keptManifest = regexp.MustCompile(`Its manifest is in (\S+): kubectl create -f (\S+) creates it`)
@@ -164,38 +160,5 @@ func TestConsequences(t *testing.T) {
 	}
 	if out, notes, code := c.call(args...); code != 3 || strings.Contains(out, "--recreate") || !strings.Contains(out, "refused: ") {
 		t.Errorf("exit code %d: %s%s", code, out, notes)
-	}
-}
-
-// TestTouches compares fields of changes with fields whose list items are identified in another way.
-func TestTouches(t *testing.T) {
-	for _, test := range []struct {
-		named, path string
-		want        bool
-	}{
-		{"/spec/replicas", "/spec/replicas", true},
-		{"/spec", "/spec/replicas", true},
-		{"/spec/replicas", "/spec/paused", false},
-		{"/spec/ports[name=http]/targetPort", "/spec/ports[port=80,protocol=TCP]/targetPort", true},
-		{"/spec/ports[name=http]", "/spec/ports[port=80,protocol=TCP]/targetPort", true},
-		{"/spec/ports", "/spec/ports[port=80,protocol=TCP]", true},
-		{"/spec/externalIPs[=a]", "/spec/ports[port=80,protocol=TCP]", false},
-		{
-			"/spec/template/spec/containers[name=web]/volumeMounts[name=data]/readOnly",
-			"/spec/template/spec/containers[name=web]/volumeMounts[mountPath=~1data]/readOnly", true,
-		},
-		{
-			"/spec/template/spec/containers[name=log]/volumeMounts[name=data]/readOnly",
-			"/spec/template/spec/containers[name=web]/volumeMounts[mountPath=~1data]/readOnly", false,
-		},
-	} {
-		path, err := fieldpath.Parse(test.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change := &v1alpha1.Change{Spec: v1alpha1.ChangeSpec{Fields: []string{test.named}}}
-		if got := app.Touches(change, path); got != test.want {
-			t.Errorf("%s and %s: %t", test.named, test.path, got)
-		}
 	}
 }

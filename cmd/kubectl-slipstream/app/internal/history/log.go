@@ -1,0 +1,274 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+)
+
+const logExample = `  # What has changed in the namespace shop within a day
+  kubectl slipstream log -n shop
+
+  # Who has changed a Deployment, within a month
+  kubectl slipstream log deployment/web -n shop --since 720h
+
+  # What jane has changed in the cluster, and what jane changes from now on
+  kubectl slipstream log -A --author jane@example.com -w`
+
+// watchPause is the time between two watches. A server ends each after some time.
+const watchPause = time.Second
+
+// logPage is the number of Changes that are read at once.
+const logPage = 500
+
+// changeLog is the command log.
+type changeLog struct {
+	genericiooptions.IOStreams
+	config        *genericclioptions.ConfigFlags
+	allNamespaces bool
+	since         time.Duration
+	// until is the time of the newest change that is listed, zero for now.
+	until   time.Time
+	author  string
+	bypass  bool
+	limit   int
+	watch   bool
+	oneline bool
+	patch   bool
+
+	printer changePrinter
+}
+
+func newLog(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	l := &changeLog{IOStreams: streams, config: config}
+	command := &cobra.Command{
+		Use:   "log [TYPE[/NAME] | TYPE NAME]",
+		Short: "List what changed, who changed it, and the commits, newest first",
+		Long: "List the changes of mirrored objects, newest first: of a namespace, of a type, or of one object. You see the changes of\n" +
+			"objects that you may get.",
+		Example: logExample,
+		Args:    cobra.MaximumNArgs(2),
+		RunE:    func(command *cobra.Command, args []string) error { return l.run(command.Context(), args) },
+	}
+	flags := command.Flags()
+	flags.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "List the changes of all namespaces.")
+	flags.DurationVar(&l.since, "since", 24*time.Hour, "How far to go back, such as 90m or 720h. 0 means as far as changes are kept.")
+	flags.StringVar(&l.author, "author", "", "List only the changes of this user.")
+	flags.BoolVar(&l.bypass, "bypass", false, "List only the changes that bypassed what manages the object, such as Flux, Argo CD or Helm.")
+	flags.IntVar(&l.limit, "limit", 0, "Maximum number of changes that are listed. 0 means all.")
+	flags.BoolVarP(&l.watch, "watch", "w", false, "After the list, print changes as they are pushed, until Ctrl-C.")
+	flags.BoolVar(&l.oneline, "oneline", false, "Print a line without columns for each change, as git log --oneline does.")
+	flags.BoolVarP(&l.patch, "patch", "p", false, "Print each change as show does, with its diff. The contents are read from Git, one after the other.")
+	command.MarkFlagsMutuallyExclusive("oneline", "patch")
+	return command
+}
+
+func (l *changeLog) run(ctx context.Context, args []string) error {
+	if l.since < 0 {
+		return fmt.Errorf("--since is %s: it is a duration such as 90m, or 0", l.since)
+	}
+	if l.limit < 0 {
+		return fmt.Errorf("--limit is %d: it is at least 0", l.limit)
+	}
+	of, err := objectArgument(l.config, args)
+	if err != nil {
+		return err
+	}
+	if of.clusterScoped {
+		l.allNamespaces = true // Their changes are in the namespace of the server, which is not known here.
+	}
+	namespace, err := l.namespace()
+	if err != nil {
+		return err
+	}
+	api, err := cli.Connect(l.config, l.IOStreams)
+	if err != nil {
+		return err
+	}
+	l.printer = changePrinter{out: l.Out, oneline: l.oneline, namespaces: l.allNamespaces, now: time.Now}
+	if l.patch {
+		l.printer.patch = func(change *v1alpha1.Change) error { return printPatch(ctx, api, l.Out, change) }
+	}
+	found, version, err := l.list(ctx, api.Changes(namespace), of, l.limit)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 && !l.watch {
+		_, err := fmt.Fprintln(l.ErrOut, l.nothing(namespace, of))
+		return err
+	}
+	if err := l.printer.print(found); err != nil || !l.watch {
+		return err
+	}
+	return l.follow(ctx, api.Changes(namespace), of, version)
+}
+
+// namespace returns the namespace of the changes; empty for all.
+func (l *changeLog) namespace() (string, error) {
+	if l.allNamespaces {
+		return metav1.NamespaceAll, nil
+	}
+	namespace, _, err := l.config.ToRawKubeConfigLoader().Namespace()
+	return namespace, err
+}
+
+// nothing says why the list is empty, and where else to look: a namespace takes its changes along when it is deleted.
+func (l *changeLog) nothing(namespace string, of objectRef) string {
+	text := "No changes found in namespace " + namespace
+	if namespace == metav1.NamespaceAll {
+		text = "No changes found in any namespace"
+	}
+	if l.since > 0 {
+		text += " within " + duration.HumanDuration(l.since) + ". --since goes back further"
+	}
+	if namespace != metav1.NamespaceAll && of.resource.Empty() {
+		text += "\nWhether the namespace was deleted: kubectl slipstream log namespace/" + namespace
+	}
+	return text
+}
+
+// selector returns the field selector for the changes of an object.
+func (l *changeLog) selector(of objectRef) string {
+	terms := map[string]string{v1alpha1.ChangeAuthorField: l.author}
+	if l.bypass {
+		terms[v1alpha1.ChangeBypassField] = "true"
+	}
+	return of.changes(terms)
+}
+
+// list returns the changes, newest first, and the resourceVersion from which a watch continues.
+func (l *changeLog) list(
+	ctx context.Context, changes client.ChangeInterface, of objectRef, limit int,
+) (found []v1alpha1.Change, version string, err error) {
+	oldest := time.Time{}
+	if l.since > 0 {
+		oldest = time.Now().Add(-l.since)
+	}
+	options := metav1.ListOptions{FieldSelector: l.selector(of), Limit: logPage}
+	for {
+		page, err := changes.List(ctx, options)
+		if err != nil {
+			return nil, "", err
+		}
+		if version == "" {
+			version = page.ResourceVersion // What comes while later pages are read is watched.
+		}
+		for i := range page.Items {
+			if change := &page.Items[i]; of.includes(change) && l.within(change, oldest) {
+				found = append(found, *change)
+			}
+		}
+		if limit > 0 {
+			found = newest(found, limit)
+		}
+		// In one namespace, all further changes are older.
+		enough := !l.allNamespaces && (limit > 0 && len(found) >= limit || endsBefore(page.Items, oldest))
+		if options.Continue = page.Continue; options.Continue == "" || enough {
+			break
+		}
+	}
+	return newest(found, len(found)), version, nil
+}
+
+// within reports whether a change was made after a time, and not after until.
+func (l *changeLog) within(change *v1alpha1.Change, oldest time.Time) bool {
+	return change.Spec.Time.After(oldest) && (l.until.IsZero() || !change.Spec.Time.After(l.until))
+}
+
+// newest sorts changes, newest first, and returns at most a number of them.
+func newest(changes []v1alpha1.Change, limit int) []v1alpha1.Change {
+	slices.SortStableFunc(changes, func(a, b v1alpha1.Change) int { return b.Spec.Time.Compare(a.Spec.Time.Time) })
+	return changes[:min(limit, len(changes))]
+}
+
+// endsBefore reports whether the last of some changes, newest first, is from before a time.
+func endsBefore(changes []v1alpha1.Change, oldest time.Time) bool {
+	return len(changes) > 0 && changes[len(changes)-1].Spec.Time.Before(&metav1.MicroTime{Time: oldest})
+}
+
+// follow prints changes as they are recorded until ctx ends. If the server does not have the events since the last one any more, because
+// nothing has changed for long, it lists the changes since then.
+func (l *changeLog) follow(ctx context.Context, changes client.ChangeInterface, of objectRef, version string) error {
+	for {
+		next, err := l.printEvents(ctx, changes, of, version)
+		switch {
+		case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+			if version, err = l.printNewer(ctx, changes, of, next); err != nil {
+				return err
+			}
+		case err != nil:
+			return err
+		default:
+			version = next
+		}
+		select {
+		case <-time.After(watchPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// printNewer prints the changes that were recorded after a resourceVersion, oldest first, and returns the current one.
+func (l *changeLog) printNewer(
+	ctx context.Context, changes client.ChangeInterface, of objectRef, version string,
+) (current string, err error) {
+	found, current, err := l.list(ctx, changes, of, 0)
+	if err != nil {
+		return "", err
+	}
+	found = slices.DeleteFunc(found, func(change v1alpha1.Change) bool {
+		order, err := resourceversion.CompareResourceVersion(change.ResourceVersion, version)
+		return err == nil && order <= 0 || l.printer.printed(&change)
+	})
+	slices.Reverse(found)
+	return current, l.printer.print(found)
+}
+
+// printEvents prints changes until the server ends the watch. It returns the resourceVersion to continue from, also with an error.
+func (l *changeLog) printEvents(ctx context.Context, changes client.ChangeInterface, of objectRef, version string) (string, error) {
+	events, err := changes.Watch(ctx, metav1.ListOptions{FieldSelector: l.selector(of), ResourceVersion: version, AllowWatchBookmarks: true})
+	if err != nil {
+		return version, err
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return version, context.Cause(ctx)
+		case event, open := <-events.ResultChan():
+			if !open {
+				return version, nil
+			}
+			change, ok := event.Object.(*v1alpha1.Change)
+			if !ok {
+				return version, apierrors.FromObject(event.Object)
+			}
+			version = change.ResourceVersion
+			if event.Type != watch.Added || !of.includes(change) {
+				continue // A change that is in a commit of another destination, too, was printed before.
+			}
+			if err := l.printer.print([]v1alpha1.Change{*change}); err != nil {
+				return version, err
+			}
+		}
+	}
+}

@@ -1,0 +1,93 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/restmapper"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// objectRef is an object, or the type of some objects, that a user names.
+type objectRef struct {
+	// resource is empty if neither is named.
+	resource schema.GroupResource
+	name     string
+	// clusterScoped is set for a type whose objects have no namespace.
+	clusterScoped bool
+}
+
+// String returns the object as kubectl writes it, such as deployments.apps/web.
+func (o objectRef) String() string { return o.resource.String() + "/" + o.name }
+
+// objectArgument parses TYPE, TYPE/NAME or TYPE NAME.
+func objectArgument(config genericclioptions.RESTClientGetter, args []string) (of objectRef, err error) {
+	if len(args) == 0 {
+		return of, nil
+	}
+	kind, name, named := strings.Cut(args[0], "/")
+	if len(args) > 1 {
+		if named {
+			return of, fmt.Errorf("%s %s: write TYPE/NAME or TYPE NAME", args[0], args[1])
+		}
+		name, named = args[1], true
+	}
+	if named && name == "" {
+		return of, fmt.Errorf("%s: the name is missing", args[0])
+	}
+	mapper, err := config.ToRESTMapper()
+	if err != nil {
+		return of, err
+	}
+	version, parsed := schema.ParseResourceArg(kind)
+	if version == nil {
+		version = &schema.GroupVersionResource{Group: parsed.Group, Resource: parsed.Resource}
+	}
+	discovery, err := config.ToDiscoveryClient()
+	if err != nil {
+		return of, err
+	}
+	expander := restmapper.NewShortcutExpander(mapper, discovery, nil)
+	resource, err := expander.ResourceFor(*version)
+	if err != nil {
+		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+	}
+	found, err := expander.KindFor(resource)
+	if err != nil {
+		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+	}
+	mapping, err := expander.RESTMapping(found.GroupKind(), found.Version)
+	if err != nil {
+		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+	}
+	return objectRef{resource: resource.GroupResource(), name: name, clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
+}
+
+// changes returns the field selector for the changes of the object, with further terms by field.
+func (o objectRef) changes(terms map[string]string) string {
+	selected := fields.Set{v1alpha1.ChangeObjectResourceField: o.resource.Resource, v1alpha1.ChangeObjectNameField: o.name}
+	maps.Copy(selected, terms)
+	var selectors []fields.Selector
+	for _, field := range slices.Sorted(maps.Keys(selected)) {
+		if selected[field] != "" {
+			selectors = append(selectors, fields.OneTermEqualSelector(field, selected[field]))
+		}
+	}
+	return fields.AndSelectors(selectors...).String()
+}
+
+// includes reports whether a change is of the type. A field selector does not have the group.
+func (o objectRef) includes(change *v1alpha1.Change) bool {
+	version, err := schema.ParseGroupVersion(change.Spec.Object.APIVersion)
+	return o.resource.Resource == "" || err == nil && version.Group == o.resource.Group
+}

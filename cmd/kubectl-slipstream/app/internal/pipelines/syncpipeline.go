@@ -1,0 +1,167 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pipelines
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+)
+
+// scopes are the values of --scope.
+var scopes = map[string]v1alpha1.PipelineScope{
+	"all": v1alpha1.PipelineScopeAll, "crds": v1alpha1.PipelineScopeDefinitions, "instances": v1alpha1.PipelineScopeInstances,
+}
+
+const syncPipelineExample = `  # Send at once what some receiver does not have yet
+  kubectl slipstream sync-pipeline assistant
+
+  # Send all CustomResourceDefinitions again, to a receiver that has lost them
+  kubectl slipstream sync-pipeline assistant --scope crds --full`
+
+// syncPipeline is the command sync-pipeline.
+type syncPipeline struct {
+	genericiooptions.IOStreams
+	config  genericclioptions.RESTClientGetter
+	print   *genericclioptions.PrintFlags
+	scope   string
+	full    bool
+	wait    bool
+	dryRun  string
+	timeout time.Duration
+}
+
+func newSyncPipeline(streams genericiooptions.IOStreams, config genericclioptions.RESTClientGetter) *cobra.Command {
+	s := &syncPipeline{IOStreams: streams, config: config, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
+	command := &cobra.Command{
+		Use:     "sync-pipeline NAME",
+		Short:   "Make a SyncPipeline list all objects and send changes to its sinks, now",
+		Example: syncPipelineExample,
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(command *cobra.Command, args []string) error { return s.run(command.Context(), args[0]) },
+	}
+	flags := command.Flags()
+	flags.StringVar(&s.scope, "scope", "all", "What is sent: all, crds or instances.")
+	flags.BoolVar(&s.full, "full", false, "Send everything that matches, not only what a sink does not have yet.")
+	flags.BoolVar(&s.wait, "wait", true, "Print the progress until everything is sent.")
+	flags.StringVar(&s.dryRun, "dry-run", cli.DryRunNone, "none or server: have the server check the request, and do nothing.")
+	flags.Lookup("dry-run").NoOptDefVal = cli.DryRunServer
+	flags.DurationVar(&s.timeout, "timeout", 0, "How long to wait, such as 10m. The run continues after that. 0 means no limit.")
+	s.print.AddFlags(command)
+	return command
+}
+
+func (s *syncPipeline) run(ctx context.Context, name string) error {
+	scope, known := scopes[s.scope]
+	if !known {
+		return fmt.Errorf("--scope is %q: it is all, crds or instances", s.scope)
+	}
+	if s.dryRun != cli.DryRunNone && s.dryRun != cli.DryRunServer {
+		return fmt.Errorf("--dry-run is %q: it is none or server", s.dryRun)
+	}
+	if s.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.timeout)
+		defer cancel()
+	}
+	api, err := cli.Connect(s.config, s.IOStreams)
+	if err != nil {
+		return err
+	}
+	request := &v1alpha1.PipelineSync{Spec: v1alpha1.PipelineSyncSpec{Scope: scope, Full: s.full}}
+	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
+	if s.dryRun == cli.DryRunServer {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	answer, err := api.SyncPipelines().Sync(ctx, name, request, options)
+	if err != nil {
+		return err
+	}
+	if err := s.follow(ctx, api, name, answer); err != nil {
+		return err
+	}
+	return s.report(answer)
+}
+
+// follow waits for the run and updates the answer with its result.
+func (s *syncPipeline) follow(
+	ctx context.Context, api client.ConfigbutlerV1alpha1Interface, name string, answer *v1alpha1.PipelineSync,
+) error {
+	if !s.wait || s.dryRun == cli.DryRunServer || isFinished(answer.Status.Run) {
+		return nil
+	}
+	_, _ = fmt.Fprintln(s.ErrOut, s.waitNotice()) // Nothing depends on it.
+	follower := &follower{api: api, name: name, id: answer.Status.ID, out: s.ErrOut}
+	run, err := follower.untilFinished(ctx)
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fmt.Errorf("stopped waiting for the run: %w; the run continues, and kubectl get syncpipeline %s shows its progress", err, name)
+	}
+	if err != nil {
+		return fmt.Errorf("failed to follow the run: %w", err)
+	}
+	if answer.Status.Run = run; run != nil {
+		answer.Status.Message = "" // It says where to see what has been seen now.
+	}
+	return nil
+}
+
+// waitNotice returns the line that is printed before the wait. It says how the wait can be ended.
+func (s *syncPipeline) waitNotice() string {
+	if s.timeout > 0 {
+		return fmt.Sprintf("Waiting until the run has ended, for at most %s. Ctrl-C ends the wait, and the run continues", s.timeout)
+	}
+	return "Waiting until the run has ended. Ctrl-C ends the wait, and the run continues; --timeout limits the wait"
+}
+
+// report prints what was sent to which sink, and returns an error if not all was.
+func (s *syncPipeline) report(answer *v1alpha1.PipelineSync) error {
+	if s.print.OutputFlagSpecified() {
+		printer, err := s.print.ToPrinter()
+		if err != nil {
+			return err
+		}
+		if err := printer.PrintObj(answer, s.Out); err != nil {
+			return err
+		}
+	} else if err := printRun(s.Out, answer); err != nil {
+		return err
+	}
+	return failureOf(answer.Status.Run)
+}
+
+// failureOf returns an error if a run has not sent everything to all sinks.
+func failureOf(run *v1alpha1.PipelineRun) error {
+	if !isFinished(run) {
+		return nil
+	}
+	var short []string
+	for _, sink := range run.Sinks {
+		if sink.Rejected > 0 || sink.Done < sink.Total {
+			short = append(short, sink.Name)
+		}
+	}
+	if len(short) == 0 {
+		return nil
+	}
+	slices.Sort(short)
+	return fmt.Errorf("%w: not everything got to %s", cli.ErrFailed, strings.Join(short, ", "))
+}
+
+func isFinished(run *v1alpha1.PipelineRun) bool {
+	return run != nil && run.Phase == v1alpha1.PipelineRunFinished
+}
