@@ -56,8 +56,11 @@ func (c compressing) TransformFromStorage(ctx context.Context, stored []byte, da
 	return plain, stale, err
 }
 
-// Compress returns the stored form of a Change, before it is encrypted.
+// Compress returns the stored form of a Change, before it is encrypted. It returns what is compressed as it is.
 func Compress(plain []byte) []byte {
+	if bytes.HasPrefix(plain, compressed) {
+		return plain
+	}
 	packed := make([]byte, len(compressed)+s2.MaxEncodedLen(len(plain)))
 	n := copy(packed, compressed)
 	return packed[:n+len(dictionary.Encode(packed[n:], plain))]

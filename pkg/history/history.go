@@ -28,7 +28,7 @@ type Object struct {
 
 // Config configures a History. All fields are required.
 type Config struct {
-	// Changes is the table of stored Changes: the objects that the API serves.
+	// Changes is the table of stored Changes: the objects that the API serves, with a transformer of Transformers.
 	Changes *table.Table
 	// Rows is the table of prepared pushes and of the index.
 	Rows *table.Table
@@ -58,31 +58,39 @@ func New(config Config) *History {
 
 // Prepare stores the Changes of a push, which moves a branch to a new tip, before the push is sent. Each has one commit.
 func (h *History) Prepare(ctx context.Context, tip string, changes []v1alpha1.ChangeSpec) error {
-	named := h.named(changes)
-	rows, err := pushRows(tip, named, h.config.Clock.Now())
+	prepared, err := h.encoded(changes)
+	if err != nil {
+		return err
+	}
+	rows, err := pushRows(tip, prepared, h.config.Clock.Now())
 	if err != nil {
 		return err
 	}
 	if err := h.config.Rows.Put(ctx, rows...); err != nil {
 		return fmt.Errorf("prepare the Changes of a push: %w", err)
 	}
-	h.prepared.add(tip, named)
+	h.prepared.add(tip, prepared)
 	return nil
 }
 
-// named returns Changes with their metadata.
-func (h *History) named(specs []v1alpha1.ChangeSpec) []v1alpha1.Change {
-	changes := make([]v1alpha1.Change, len(specs))
+// encoded returns Changes with their metadata, encoded.
+func (h *History) encoded(specs []v1alpha1.ChangeSpec) ([]preparedChange, error) {
+	changes := make([]preparedChange, len(specs))
 	for i := range specs {
-		change := &changes[i]
+		change := &changes[i].Change
 		change.Spec = specs[i]
 		change.Name, change.UID = nameOf(&specs[i]), uidOf(&specs[i])
 		if change.Namespace = specs[i].Object.Namespace; change.Namespace == "" {
 			change.Namespace = h.config.Namespace
 		}
 		change.CreationTimestamp.Time = specs[i].Time.Truncate(time.Second)
+		value, err := encodeChange(change)
+		if err != nil {
+			return nil, err
+		}
+		changes[i].stored = Compress(value)
 	}
-	return changes
+	return changes, nil
 }
 
 // Record stores the prepared Changes of a push that the remote has accepted, so that the API serves them. It is idempotent, and must
@@ -96,11 +104,11 @@ func (h *History) Record(ctx context.Context, tip string) error {
 		if err != nil {
 			return fmt.Errorf("read the prepared Changes of a push: %w", err)
 		}
-		push, err := decode[pushRow](row)
+		changes, err := decodePush(row)
 		if err != nil {
 			logUnreadable(ctx, err)
 		}
-		if err := h.record(ctx, push.Changes, []string{row.Key}); err != nil {
+		if err := h.record(ctx, changes, []string{row.Key}); err != nil {
 			return err
 		}
 	}
@@ -108,9 +116,8 @@ func (h *History) Record(ctx context.Context, tip string) error {
 }
 
 // record adds Changes to the index and stores them. If the process dies in between, Record is called again. The entries are written first:
-// a list by the index has all Changes up to its resourceVersion, and a watch from there has the others. The rows of the push are deleted
-// last: otherwise Record, after a restart, would store Changes again that users have deleted.
-func (h *History) record(ctx context.Context, changes []v1alpha1.Change, rows []string) error {
+// a list by the index has all Changes up to its resourceVersion, and a watch from there has the others.
+func (h *History) record(ctx context.Context, changes []preparedChange, rows []string) error {
 	changes = combined(changes)
 	if err := h.index.add(ctx, changes); err != nil {
 		return err
@@ -196,7 +203,7 @@ func (h *History) Subscribe(recorded func(Object)) (cancel func()) {
 }
 
 // notify calls the subscribers.
-func (h *History) notify(changes []v1alpha1.Change) {
+func (h *History) notify(changes []preparedChange) {
 	h.added.Add(int64(len(changes)))
 	h.mu.Lock()
 	defer h.mu.Unlock()

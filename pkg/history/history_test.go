@@ -4,6 +4,7 @@
 package history_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -185,7 +186,9 @@ func TestNewestFirst(t *testing.T) {
 	var got []string
 	for row, err := range s.changes().Scan(t.Context(), "") {
 		s.must(err)
-		_, after, _ := strings.Cut(string(row.Value), `"resource":"deployments","namespace":"shop","name":"`)
+		plain, err := history.Decompress(row.Value)
+		s.must(err)
+		_, after, _ := strings.Cut(string(plain), `"resource":"deployments","namespace":"shop","name":"`)
 		name, _, _ := strings.Cut(after, `"`)
 		got = append(got, name)
 	}
@@ -304,11 +307,14 @@ func TestCompression(t *testing.T) {
 	s.record(log, "a", s.change(named("shop", "web"), strings.Repeat("a1", 20), "1234567"))
 	for row, err := range s.changes().Scan(t.Context(), "") {
 		s.must(err)
-		packed := history.Compress(row.Value)
+		packed := row.Value
 		plain, err := history.Decompress(packed)
 		s.must(err)
-		if string(plain) != string(row.Value) {
-			t.Errorf("decompressed %q, want %q", plain, row.Value)
+		if again := history.Compress(plain); !bytes.Equal(again, packed) || !bytes.Equal(history.Compress(packed), packed) {
+			t.Errorf("compressed %q, want %q", again, packed)
+		}
+		if change := s.change(named("shop", "web"), "a1", "1"); !bytes.Contains(plain, []byte(change.Commits[0].Path)) {
+			t.Errorf("decompressed %q", plain)
 		}
 		t.Logf("%d bytes of %d", len(packed), len(plain))
 		for i := range packed {

@@ -18,7 +18,6 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
@@ -45,13 +44,13 @@ type index struct {
 }
 
 // add adds the entries of Changes.
-func (i *index) add(ctx context.Context, changes []v1alpha1.Change) error {
+func (i *index) add(ctx context.Context, changes []preparedChange) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key, entries := i.key, slices.Clip(i.entries)
 	var rows []table.Row
 	for c := range changes {
-		for _, next := range entriesOf(&changes[c]) {
+		for _, next := range entriesOf(&changes[c].Change) {
 			if key == "" || len(entries) >= blockEntries {
 				if key != "" {
 					rows = append(rows, table.Row{Key: key, Value: encodeBlock(entries)})

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -43,23 +44,43 @@ func pushKeys(tip string, changes int) []string {
 // pushRow is the stored form of some Changes of a push.
 type pushRow struct {
 	// At is the time at which they were prepared.
-	At      time.Time         `json:"at"`
-	Changes []v1alpha1.Change `json:"changes"`
+	At time.Time `json:"at"`
+	// Changes are the stored forms.
+	Changes [][]byte `json:"changes"`
 }
 
 func pushPrefix(tip string) string { return pushesPrefix + tip + "/" }
 
 // pushRows returns the rows of a push.
-func pushRows(tip string, changes []v1alpha1.Change, now time.Time) ([]table.Row, error) {
+func pushRows(tip string, changes []preparedChange, now time.Time) ([]table.Row, error) {
 	var rows []table.Row
 	for chunk := range slices.Chunk(changes, rowChanges) {
-		value, err := json.Marshal(pushRow{At: now, Changes: chunk})
+		push := pushRow{At: now}
+		for i := range chunk {
+			push.Changes = append(push.Changes, chunk[i].stored)
+		}
+		value, err := json.Marshal(push)
 		if err != nil {
 			return nil, fmt.Errorf("encode the Changes of a push: %w", err)
 		}
 		rows = append(rows, table.Row{Key: pushKey(tip, len(rows)), Value: value})
 	}
 	return rows, nil
+}
+
+// decodePush returns the Changes of a row of a push. Those that cannot be decoded are missing.
+func decodePush(row table.Row) (changes []preparedChange, err error) {
+	push, err := decode[pushRow](row)
+	errs := []error{err}
+	for _, stored := range push.Changes {
+		change, err := decodeChange(row.Key, stored)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		changes = append(changes, preparedChange{change, stored})
+	}
+	return changes, errors.Join(errs...)
 }
 
 // objectOf returns the object of a change.
@@ -78,11 +99,15 @@ func objectOf(change *v1alpha1.ChangeSpec) Object {
 func keyOf(change *v1alpha1.Change) string { return change.Namespace + "/" + change.Name }
 
 // insert writes Changes. One that exists, because the change is also in a commit of another destination, gets another commit.
-func (h *History) insert(ctx context.Context, changes []v1alpha1.Change) error {
+func (h *History) insert(ctx context.Context, changes []preparedChange) error {
 	rows := make([]table.Row, len(changes))
 	for i := range changes {
+		rows[i] = table.Row{Key: keyOf(&changes[i].Change), Value: changes[i].stored}
+		if rows[i].Value != nil {
+			continue
+		}
 		var err error
-		if rows[i], err = encodeChange(&changes[i]); err != nil {
+		if rows[i].Value, err = encodeChange(&changes[i].Change); err != nil {
 			return err
 		}
 	}
@@ -100,24 +125,26 @@ func (h *History) insert(ctx context.Context, changes []v1alpha1.Change) error {
 }
 
 // combined returns Changes with different keys: those of one event have the commits of all destinations.
-func combined(changes []v1alpha1.Change) []v1alpha1.Change {
+func combined(changes []preparedChange) []preparedChange {
 	places := make(map[string]int, len(changes))
-	var all []v1alpha1.Change
-	for _, change := range changes {
-		place, found := places[keyOf(&change)]
+	all := make([]preparedChange, 0, len(changes))
+	for i := range changes {
+		change := &changes[i].Change
+		place, found := places[keyOf(change)]
 		if !found {
-			places[keyOf(&change)] = len(all)
-			all = append(all, change)
+			places[keyOf(change)] = len(all)
+			all = append(all, changes[i])
 			continue
 		}
-		absorb(&all[place], change)
+		absorb(&all[place].Change, change)
+		all[place].stored = nil
 	}
 	return all
 }
 
 // absorb adds to a Change what another one that records the same event has: its commits, and what only the other says. What both say is
 // that of the first: a destination may have combined earlier changes with this one.
-func absorb(change *v1alpha1.Change, other v1alpha1.Change) {
+func absorb(change, other *v1alpha1.Change) {
 	into, from := &change.Spec, other.Spec
 	into.Commits = union(into.Commits, from.Commits)
 	if into.Lines == nil && into.Fields == nil {
@@ -144,17 +171,16 @@ func union(commits, more []v1alpha1.ChangeCommit) []v1alpha1.ChangeCommit {
 
 // mergeChanges returns a stored Change with the commits of another one that records the same change.
 func mergeChanges(stored, other []byte) ([]byte, error) {
-	merged, err := decode[v1alpha1.Change](table.Row{Value: stored})
+	merged, err := decodeChange("", stored)
 	if err != nil {
 		return nil, err
 	}
-	change, err := decode[v1alpha1.Change](table.Row{Value: other})
+	change, err := decodeChange("", other)
 	if err != nil {
 		return nil, err
 	}
-	absorb(&merged, change)
-	row, err := encodeChange(&merged)
-	return row.Value, err
+	absorb(&merged, &change)
+	return encodeChange(&merged)
 }
 
 // read returns a stored Change. found is false if there is none.
@@ -163,21 +189,30 @@ func (h *History) read(ctx context.Context, key string) (change v1alpha1.Change,
 	if err != nil || !found {
 		return change, false, err
 	}
-	if change, err = decode[v1alpha1.Change](table.Row{Key: key, Value: value}); err != nil {
+	if change, err = decodeChange(key, value); err != nil {
 		logUnreadable(ctx, err)
 	}
 	return change, err == nil, nil
 }
 
 // encodeChange returns a Change as upstream's storage encodes it.
-func encodeChange(change *v1alpha1.Change) (table.Row, error) {
+func encodeChange(change *v1alpha1.Change) ([]byte, error) {
 	stored := *change
 	stored.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Change"}
 	value, err := json.Marshal(&stored)
 	if err != nil {
-		return table.Row{}, fmt.Errorf("encode a Change: %w", err)
+		return nil, fmt.Errorf("encode a Change: %w", err)
 	}
-	return table.Row{Key: keyOf(change), Value: value}, nil
+	return value, nil
+}
+
+// decodeChange returns the Change of a row, which may be compressed.
+func decodeChange(key string, value []byte) (v1alpha1.Change, error) {
+	plain, err := Decompress(value)
+	if err != nil {
+		return v1alpha1.Change{}, fmt.Errorf("decode row %s: %w", key, err)
+	}
+	return decode[v1alpha1.Change](table.Row{Key: key, Value: plain})
 }
 
 func decode[T any](row table.Row) (T, error) {

@@ -16,13 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/value"
-	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -50,17 +47,10 @@ type fixture struct {
 	began   time.Time
 }
 
-// plainTransformers do not encrypt: encryption costs every object the same.
-type plainTransformers struct{}
-
-func (plainTransformers) TransformerForResource(schema.GroupResource) value.Transformer {
-	return identity.NewEncryptCheckTransformer()
-}
-
 func newFixture(b *testing.B) *fixture {
 	b.Helper()
 	f := &fixture{began: time.Now().Add(-24 * time.Hour)}
-	transformers := history.Transformers(plainTransformers{})
+	transformers := history.Transformers(registrytest.Plain{}) // Encryption costs every object the same.
 	storage := registrytest.NewStorage(b, transformers, func(config *registry.Config, kv clientv3.KV) {
 		rows := table.New(kv, "/bench-work").Table(history.TableName)
 		objects := table.New(kv, registrytest.Prefix+"/configbutler.ai", table.WithTransformer(transformers.TransformerForResource(history.Resource)))

@@ -13,11 +13,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/value"
+	"k8s.io/apiserver/pkg/storage/value/encrypt/identity"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/install"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -27,6 +29,14 @@ import (
 
 // Prefix is the prefix of the keys of objects.
 const Prefix = "/registry"
+
+// Plain are Transformers that do not encrypt.
+type Plain struct{}
+
+// TransformerForResource implements value.ResourceTransformers.
+func (Plain) TransformerForResource(schema.GroupResource) value.Transformer {
+	return identity.NewEncryptCheckTransformer()
+}
 
 // NewStorage opens all kinds in a new bbolt file, without watch caches, which take a moment to fill. Transformers can be nil, and change
 // edits the configuration; kv is the file. The storage is closed when the test ends.
