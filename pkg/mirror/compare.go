@@ -154,7 +154,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	if exists && hash == r.hash {
 		if !c.comparer.memory.remembers(hash) {
 			change.Marks = c.comparer.marks.of(r.object, object)
-			c.comparer.memory.remember(change, hash)
+			c.comparer.memory.remember(notedFile(change, hash))
 		}
 		return nil
 	}

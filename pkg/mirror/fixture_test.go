@@ -82,9 +82,9 @@ type fixture struct {
 	deposits *Deposits
 	// events has all Events except warnings.
 	events testkit.EventLog
-	// recorded is set if Changes are recorded; remembered has the contents of files, nil for none.
-	recorded   bool
-	remembered *blobcache.Cache
+	// recorded is set if Changes are recorded; openFiles opens the contents of files for a process, nil for none.
+	recorded  bool
+	openFiles func() *blobcache.Cache
 	// bypassed receives the Events about bypasses; its capacity is larger than any test needs.
 	bypassed chan string
 
@@ -153,8 +153,11 @@ func (s *fixture) start() {
 		leases: func(key branchKey) *branchLease {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
-		slots:  newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
-		memory: memory{s.remembered}, marks: marking{s.hash},
+		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
+		marks: marking{s.hash},
+	}
+	if s.openFiles != nil {
+		m.services.memory = memory{s.openFiles()}
 	}
 	if s.recorded {
 		m.services.history = s.openHistory()

@@ -12,6 +12,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/history"
+	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
@@ -114,13 +115,18 @@ func authorOf(author attribution.Author) *v1alpha1.ChangeAuthor {
 // complete adds the commit to its Changes, once it is staged, and remembers their files.
 func (s *stager) complete(specs []v1alpha1.ChangeSpec, changes []outbox.Change, m member, hash gitrepo.Hash, commit gitrepo.Commit) {
 	subject := shortened(subjectOf(commit), maxSubject)
+	noted := make([]blobcache.Noted, 0, len(specs))
 	for i := range specs {
 		of := &specs[i].Commits[0]
 		of.SHA, of.Message, of.URL = hash.String(), subject, commitURL(m.plan, hash)
 		of.Time = metav1.NewTime(commit.Committer.When.Truncate(time.Second))
-		if after, exists := s.remote.tree().Lookup(of.Path); exists {
+		after, exists := s.remote.tree().Lookup(of.Path)
+		if exists {
 			of.BlobAfter = after.String()
-			s.memory.remember(changes[i], after)
+		}
+		if exists && changes[i].Operation != v1alpha1.OperationDelete {
+			noted = append(noted, notedFile(changes[i], after))
 		}
 	}
+	s.memory.remember(noted...)
 }

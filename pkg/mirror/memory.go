@@ -33,21 +33,20 @@ type note struct {
 	Values map[string]string `json:"values,omitempty"`
 }
 
-// remember adds the file of a change, whose hash is blob.
-func (m memory) remember(change outbox.Change, blob gitrepo.Hash) {
-	if change.Operation == v1alpha1.OperationDelete {
-		return
-	}
-	var kept []byte
+// notedFile returns what is remembered of a change, whose file has the hash blob.
+func notedFile(change outbox.Change, blob gitrepo.Hash) blobcache.Noted {
+	noted := blobcache.Noted{Blob: blob, Content: change.Content}
 	if n := (note{Reason: change.Marks.Reason, Values: change.Marks.Values}); n.Reason != "" || n.Values != nil {
-		kept, _ = json.Marshal(n) // Strings and a map of strings.
+		noted.Note, _ = json.Marshal(n) // Strings and a map of strings.
 	}
-	content := change.Content
 	if isSecret(change.Object) {
-		content = nil // It may be readable, and if it is encrypted, all of it changes with each value.
+		noted.Content = nil // It may be readable, and if it is encrypted, all of it changes with each value.
 	}
-	m.files.PutNoted(blob, content, kept)
+	return noted
 }
+
+// remember adds files.
+func (m memory) remember(files ...blobcache.Noted) { m.files.PutNoted(files...) }
 
 // remembers reports whether a file is remembered.
 func (m memory) remembers(blob gitrepo.Hash) bool { return m.files.HasNoted(blob) }

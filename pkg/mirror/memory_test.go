@@ -32,11 +32,13 @@ import (
 // remembering makes the mirror record Changes and remember files in a folder.
 func remembering(dir string) func(*fixture) {
 	return func(s *fixture) {
-		var err error
 		s.recorded = true
-		s.remembered, err = blobcache.Open(s.t.Context(), blobcache.Config{Dir: dir, Transformer: identity.NewEncryptCheckTransformer()})
-		if err != nil {
-			s.t.Fatal(err)
+		s.openFiles = func() *blobcache.Cache {
+			cache, err := blobcache.Open(s.t.Context(), blobcache.Config{Dir: dir, Transformer: identity.NewEncryptCheckTransformer()})
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return cache
 		}
 		s.hash = func(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 	}
@@ -100,8 +102,14 @@ func TestChangesSayWhatDiffers(t *testing.T) {
 	s.idle() // The comparison at the start remembers the files.
 	s.cluster.put(note, "4")
 	check("after the files were lost", s.lastChange(note, 5), []string{"/data/value"}, 0, 1, 1)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
+	segments, err := filepath.Glob(filepath.Join(dir, "noted", "*"))
+	if err != nil || len(segments) == 0 {
+		t.Fatalf("no files: %v", err)
+	}
+	for _, segment := range segments {
+		if err := os.Truncate(segment, 0); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.cluster.put(note, "5")
 	if got := s.lastChange(note, 6); got.Fields != nil || got.Lines != nil {
@@ -127,7 +135,7 @@ func TestAnotherObjectsFile(t *testing.T) {
 	other, earlier, note := file("other", "confidential"), file("note", "before"), file("note", "after")
 	for before, want := range map[*outbox.Change][]string{&other: nil, &earlier: {"/data/after", "/data/before"}} {
 		blob := gitrepo.BlobHash(before.Content)
-		m.remember(*before, blob)
+		m.remember(notedFile(*before, blob))
 		var spec v1alpha1.ChangeSpec
 		if m.describe(&spec, note, blob); !slices.Equal(spec.Fields, want) {
 			t.Errorf("after the file of %s: fields %q, want %q", before.Object.Name, spec.Fields, want)

@@ -4,14 +4,10 @@
 // Package blobcache keeps contents of Git files on disk, by the hash of their blob.
 //
 // It is a cache: nothing is lost with it, and what it returns has been verified by its hash. It is bounded, and what has
-// not been used for longest is removed first. A file of the cache is compressed and then encrypted:
-//
-//	{first two digits of the hash}/{other digits}        a content
-//	{first two digits of the hash}/{other digits}-noted  a content with a note
-//
-// A note is what its writer, the mirror, wants to know of the object beside the content. There can be a note without the
-// content. A note is not verified beyond what the encryption verifies. A content without a note is never taken for one with
-// an empty note.
+// not been used for long is removed first. It has two parts: contents that were read, and contents with a note of their
+// writer, the mirror, of what it wants to know of the object beside the content. Whoever reads much removes nothing that
+// the mirror has noted. There can be a note without the content. A note is not verified beyond what the encryption verifies.
+// Contents and notes are compressed and then encrypted.
 package blobcache
 
 import (
@@ -19,9 +15,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,12 +28,12 @@ import (
 )
 
 const (
-	// DefaultMaxBytes is the default of Config.MaxBytes: 256 MiB, enough for 60 000 files of up to 4 KiB.
+	// DefaultMaxBytes is the default of Config.MaxBytes: 256 MiB, enough for 150 000 files of up to 4 KiB.
 	DefaultMaxBytes = 256 << 20
-	// maxContent bounds a content with its note. It is twice the limit of an object in etcd.
-	maxContent = 4 << 20
-	// useInterval is how exactly the last use of a file is known. A shorter one would write more often.
-	useInterval = time.Hour
+	// maxContent bounds a content with its note in bytes. It is twice the limit of an object in etcd.
+	maxContent = 3 << 20
+	// readPart is the part of the space for contents that were read: one of so many.
+	readPart = 4
 )
 
 // Config configures a Cache.
@@ -48,33 +42,36 @@ type Config struct {
 	Dir string
 	// MaxBytes bounds the disk space of all files in bytes; 0 is DefaultMaxBytes.
 	MaxBytes int64
-	// Transformer encrypts the files. Required.
+	// Transformer encrypts the contents. Required.
 	Transformer value.Transformer
 }
 
-// Cache is a cache of contents. It is safe for concurrent use. A nil Cache is empty and keeps nothing.
+// Cache is a cache of contents. It is safe for concurrent use. A nil Cache is empty and keeps nothing. Its files are open until the
+// process ends.
 type Cache struct {
-	config Config
-	// encrypt and decrypt convert the plain form of the file of a blob to the stored one and back. They wait for nothing.
+	// encrypt and decrypt convert the plain form of the entry of a blob to the stored one and back. They wait for nothing.
 	encrypt, decrypt func(blob gitrepo.Hash, data []byte) ([]byte, error)
-	// bytes is the disk space of the files. A file that is written again counts twice until the files are counted again.
-	bytes atomic.Int64
-	// evicting is held while files are removed.
-	evicting sync.Mutex
+	// contents has contents that were read, noted those with a note.
+	contents, noted *segmentLog
 	// failed is when a failure to write was last logged, in Unix seconds.
 	failed atomic.Int64
 }
 
-// Open opens a cache. Files of an earlier process stay in it.
+// Noted is a content with a note.
+type Noted struct {
+	Blob gitrepo.Hash
+	// Content is nil if only the note is kept.
+	Content []byte
+	Note    []byte
+}
+
+// Open opens a cache, with the contents of an earlier process.
 func Open(ctx context.Context, config Config) (*Cache, error) {
 	if config.MaxBytes == 0 {
 		config.MaxBytes = DefaultMaxBytes
 	}
-	if err := os.MkdirAll(config.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("create the folder of cached contents: %w", err)
-	}
 	ctx = context.WithoutCancel(ctx)
-	c := &Cache{config: config}
+	c := &Cache{}
 	c.encrypt = func(blob gitrepo.Hash, data []byte) ([]byte, error) {
 		return config.Transformer.TransformToStorage(ctx, data, value.DefaultContext(blob[:]))
 	}
@@ -82,112 +79,88 @@ func Open(ctx context.Context, config Config) (*Cache, error) {
 		plain, _, err := config.Transformer.TransformFromStorage(ctx, data, value.DefaultContext(blob[:]))
 		return plain, err
 	}
-	files, err := c.files()
-	if err != nil {
+	var err error
+	if c.contents, err = openLog(filepath.Join(config.Dir, "contents"), config.MaxBytes/readPart); err != nil {
 		return nil, err
 	}
-	c.bytes.Store(sizeOf(files))
+	if c.noted, err = openLog(filepath.Join(config.Dir, "noted"), config.MaxBytes-config.MaxBytes/readPart); err != nil {
+		return nil, errors.Join(err, c.contents.close())
+	}
 	return c, nil
 }
 
 // Get returns the content of a blob. found is false if the cache does not have it.
 func (c *Cache) Get(blob gitrepo.Hash) (content []byte, found bool) {
-	if content, _, found = c.GetNoted(blob); content != nil || c == nil {
+	if c == nil {
+		return nil, false
+	}
+	if content, _, found = c.read(c.noted, blob); content != nil {
 		return content, found
 	}
-	content, _, found = c.read(blob, c.path(blob))
+	content, _, found = c.read(c.contents, blob)
 	return content, found
 }
 
-// GetNoted returns the content of a blob with its note. content is nil if only the note was put. found is false if the cache has no note.
+// GetNoted returns a content with its note. found is false if the cache has no note.
 func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 	if c == nil {
 		return nil, nil, false
 	}
-	return c.read(blob, c.notedPath(blob))
+	return c.read(c.noted, blob)
 }
 
-// read reads a file.
-func (c *Cache) read(blob gitrepo.Hash, path string) (content, note []byte, found bool) {
-	stored, err := os.ReadFile(path) //nolint:gosec // the name is a hash
-	if err != nil {
+// read reads an entry of a log. One that is damaged is forgotten.
+func (c *Cache) read(from *segmentLog, blob gitrepo.Hash) (content, note []byte, found bool) {
+	stored, found := from.get(blob)
+	if !found {
 		return nil, nil, false
 	}
-	content, note, err = c.open(blob, stored)
+	content, note, err := c.open(blob, stored)
 	if err != nil {
-		c.remove(path, int64(len(stored)))
+		from.forget(blob)
 		return nil, nil, false
-	}
-	if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > useInterval {
-		now := time.Now()
-		_ = os.Chtimes(path, now, now) // Otherwise it is removed earlier.
 	}
 	return content, note, true
 }
 
 // Put adds the content of a blob. If that fails, the cache does not have it.
 func (c *Cache) Put(blob gitrepo.Hash, content []byte) {
+	if content == nil {
+		content = []byte{} // An empty file.
+	}
 	if c != nil {
-		if content == nil {
-			content = []byte{} // An empty file.
+		c.add(c.contents, Noted{Blob: blob, Content: content})
+	}
+}
+
+// PutNoted adds contents with their notes, or replaces the notes.
+func (c *Cache) PutNoted(contents ...Noted) {
+	if c != nil {
+		c.add(c.noted, contents...)
+	}
+}
+
+// add adds contents to a log.
+func (c *Cache) add(to *segmentLog, contents ...Noted) {
+	entries := make([]entry, 0, len(contents))
+	for _, each := range contents {
+		if len(each.Content)+len(each.Note) > maxContent {
+			continue
 		}
-		c.write(blob, c.path(blob), content, nil)
+		stored, err := c.seal(each.Blob, each.Content, each.Note)
+		if err != nil {
+			c.logFailure(err)
+			continue
+		}
+		entries = append(entries, entry{each.Blob, stored})
 	}
-}
-
-// PutNoted adds the content of a blob with a note, or replaces the note. If content is nil, the cache keeps only the note.
-func (c *Cache) PutNoted(blob gitrepo.Hash, content, note []byte) {
-	if c != nil {
-		c.write(blob, c.notedPath(blob), content, note)
-	}
-}
-
-func (c *Cache) write(blob gitrepo.Hash, path string, content, note []byte) {
-	if len(content)+len(note) > maxContent {
-		return
-	}
-	stored, err := c.seal(blob, content, note)
-	if err == nil {
-		err = write(path, stored)
-	}
-	if err != nil {
+	if err := to.add(entries...); err != nil {
 		c.logFailure(err)
-		return
-	}
-	if c.bytes.Add(onDisk(int64(len(stored)))) > c.config.MaxBytes {
-		c.evict()
 	}
 }
 
-// HasNoted reports whether the cache has a file with a note for a blob, without reading it.
-func (c *Cache) HasNoted(blob gitrepo.Hash) bool {
-	if c == nil {
-		return false
-	}
-	_, err := os.Stat(c.notedPath(blob))
-	return err == nil
-}
-
-func (c *Cache) path(blob gitrepo.Hash) string {
-	name := blob.String()
-	return filepath.Join(c.config.Dir, name[:2], name[2:])
-}
-
-func (c *Cache) notedPath(blob gitrepo.Hash) string { return c.path(blob) + "-noted" }
-
-// write writes a file. A file that is incomplete after a crash is recognized when it is read.
-func write(path string, stored []byte) error {
-	err := os.WriteFile(path, stored, 0o600)
-	if errors.Is(err, os.ErrNotExist) {
-		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			err = os.WriteFile(path, stored, 0o600)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("write a cached content: %w", err)
-	}
-	return nil
-}
+// HasNoted reports whether the cache has a note for a blob, without reading it.
+func (c *Cache) HasNoted(blob gitrepo.Hash) bool { return c != nil && c.noted.has(blob) }
 
 // logFailure logs at most once a minute that a content could not be written: the disk may be full.
 func (c *Cache) logFailure(err error) {

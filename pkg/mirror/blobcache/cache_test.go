@@ -8,11 +8,11 @@ import (
 	"context"
 	"crypto/aes"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apiserver/pkg/storage/value"
 	aestransformer "k8s.io/apiserver/pkg/storage/value/encrypt/aes"
@@ -42,7 +42,7 @@ func has(cache *blobcache.Cache, blob gitrepo.Hash) bool {
 // files returns the paths of the cache's files.
 func files(t *testing.T, dir string) []string {
 	t.Helper()
-	found, err := filepath.Glob(filepath.Join(dir, "??", "*"))
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*.segment"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestContentsAndNotesOutliveTheProcess(t *testing.T) {
 	dir, content := t.TempDir(), []byte("kind: Deployment\n")
 	blob, empty := gitrepo.BlobHash(content), gitrepo.BlobHash(nil)
 	first := open(t, blobcache.Config{Dir: dir})
-	first.PutNoted(blob, content, []byte("by jane"))
+	first.PutNoted(blobcache.Noted{Blob: blob, Content: content, Note: []byte("by jane")})
 	first.Put(empty, nil)
 
 	next := open(t, blobcache.Config{Dir: dir})
@@ -64,7 +64,7 @@ func TestContentsAndNotesOutliveTheProcess(t *testing.T) {
 	if got, found := next.Get(empty); !found || len(got) > 0 {
 		t.Errorf("empty content: got %q, found %t", got, found)
 	}
-	next.PutNoted(blob, content, []byte("by bob"))
+	next.PutNoted(blobcache.Noted{Blob: blob, Content: content, Note: []byte("by bob")})
 	if _, note, _ := next.GetNoted(blob); string(note) != "by bob" {
 		t.Errorf("the note is %q", note)
 	}
@@ -75,7 +75,7 @@ func TestContentsAndNotesOutliveTheProcess(t *testing.T) {
 	if _, _, found := next.GetNoted(empty); found || next.HasNoted(empty) {
 		t.Error("a content that was put without a note has one")
 	}
-	next.PutNoted(other, nil, []byte("of a Secret"))
+	next.PutNoted(blobcache.Noted{Blob: other, Note: []byte("of a Secret")})
 	if content, note, found := next.GetNoted(other); !found || content != nil || string(note) != "of a Secret" {
 		t.Errorf("only a note: got %q, %q, found %t", content, note, found)
 	}
@@ -87,80 +87,121 @@ func TestContentsAndNotesOutliveTheProcess(t *testing.T) {
 	}
 }
 
-// TestDamagedFilesAreMisses damages a file in every way that a crash may.
+// TestDamagedFilesAreMisses damages the file of three contents in every way that a crash may, before the cache is opened and while it is.
 func TestDamagedFilesAreMisses(t *testing.T) {
-	content := bytes.Repeat([]byte("replicas: 3\n"), 50)
-	blob := gitrepo.BlobHash(content)
+	var contents [3][]byte
+	for i := range contents {
+		contents[i] = bytes.Repeat(fmt.Appendf(nil, "replicas: %d\n", i), 50)
+	}
 	for name, damage := range map[string]func([]byte) []byte{
-		"empty":     func([]byte) []byte { return nil },
-		"cut":       func(stored []byte) []byte { return stored[:len(stored)/2] },
-		"zeros":     func(stored []byte) []byte { return make([]byte, len(stored)) },
-		"one bit":   func(stored []byte) []byte { stored[len(stored)-3] ^= 4; return stored },
-		"too large": func([]byte) []byte { return []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 1, 2, 3} },
+		"empty":          func([]byte) []byte { return nil },
+		"cut":            func(stored []byte) []byte { return stored[:len(stored)-7] },
+		"cut in header":  func(stored []byte) []byte { return stored[:len(stored)/3*2+9] },
+		"zeros":          func(stored []byte) []byte { return make([]byte, len(stored)) },
+		"zeros appended": func(stored []byte) []byte { return append(stored[:len(stored)-7], make([]byte, 5000)...) },
+		"one bit":        func(stored []byte) []byte { stored[len(stored)-3] ^= 4; return stored },
+		"size":           func(stored []byte) []byte { stored[0] = 0xff; return stored },
+		"hash":           func(stored []byte) []byte { stored[20]++; return stored },
 	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			cache := open(t, blobcache.Config{Dir: dir})
-			cache.Put(blob, content)
-			path := files(t, dir)[0]
-			stored, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, damage(stored), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if got, found := cache.Get(blob); found {
-				t.Errorf("got %q", got)
-			}
-			cache.Put(blob, content)
-			if _, found := cache.Get(blob); !found {
-				t.Error("it cannot be replaced")
-			}
-		})
+		for _, opened := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/opened=%t", name, opened), func(t *testing.T) {
+				dir := t.TempDir()
+				cache := open(t, blobcache.Config{Dir: dir})
+				for _, content := range contents {
+					cache.Put(gitrepo.BlobHash(content), content)
+				}
+				path := files(t, dir)[0]
+				stored, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, damage(stored), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if !opened {
+					cache = open(t, blobcache.Config{Dir: dir})
+				}
+				damaged := 0
+				for _, content := range contents {
+					got, found := cache.Get(gitrepo.BlobHash(content))
+					if found && !bytes.Equal(got, content) {
+						t.Errorf("got %q", got)
+					}
+					if !found {
+						damaged++
+					}
+					cache.Put(gitrepo.BlobHash(content), content)
+				}
+				if inMemory := opened && name == "size"; damaged == 0 && !inMemory {
+					t.Error("nothing was damaged")
+				}
+				for _, again := range []*blobcache.Cache{cache, open(t, blobcache.Config{Dir: dir})} {
+					for i, content := range contents {
+						if got, found := again.Get(gitrepo.BlobHash(content)); !opened && (!found || !bytes.Equal(got, content)) {
+							t.Errorf("content %d was not replaced: %q", i, got)
+						}
+					}
+				}
+			})
+		}
 	}
 }
 
-// TestLeastRecentlyUsedAreRemoved fills a cache of ten blocks.
-func TestLeastRecentlyUsedAreRemoved(t *testing.T) {
+// TestLongUnusedAreRemoved fills a cache many times, in which some contents are used again and again.
+func TestLongUnusedAreRemoved(t *testing.T) {
 	dir := t.TempDir()
-	cache := open(t, blobcache.Config{Dir: dir, MaxBytes: 10 * 4096})
-	blobOf := func(i int) (gitrepo.Hash, []byte) {
-		content := []byte(fmt.Sprintf("n: %d\n", i))
-		return gitrepo.BlobHash(content), content
+	const maxBytes = 1 << 20
+	config := blobcache.Config{Dir: dir, MaxBytes: maxBytes}
+	cache := open(t, config)
+	random := rand.New(rand.NewPCG(1, 2))
+	contentOf := func() []byte {
+		content := make([]byte, 2000) // Random bytes are not compressed.
+		for i := range content {
+			content[i] = byte(random.Uint32())
+		}
+		return content
 	}
-	age := func(i, hours int) {
-		blob, _ := blobOf(i)
-		at := time.Now().Add(-time.Duration(hours) * time.Hour)
-		if err := os.Chtimes(filepath.Join(dir, blob.String()[:2], blob.String()[2:]), at, at); err != nil {
-			t.Fatal(err)
+	used, unused, noted := contentOf(), contentOf(), contentOf()
+	cache.Put(gitrepo.BlobHash(used), used)
+	cache.Put(gitrepo.BlobHash(unused), unused)
+	cache.PutNoted(blobcache.Noted{Blob: gitrepo.BlobHash(noted), Content: noted})
+	for i := range 2000 {
+		content := contentOf()
+		cache.Put(gitrepo.BlobHash(content), content)
+		if !has(cache, gitrepo.BlobHash(content)) {
+			t.Fatalf("content %d was removed at once", i)
+		}
+		if i%20 == 0 && !has(cache, gitrepo.BlobHash(used)) {
+			t.Fatalf("a content that is used was removed after %d others", i)
 		}
 	}
-	for i := range 10 {
-		blob, content := blobOf(i)
-		cache.Put(blob, content)
-		age(i, 100-i)
+	if has(cache, gitrepo.BlobHash(unused)) {
+		t.Error("a content that was not used is still there")
 	}
-	oldest, _ := blobOf(0)
-	if _, found := cache.Get(oldest); !found {
-		t.Fatal("the oldest was removed before the cache is full")
+	if !cache.HasNoted(gitrepo.BlobHash(noted)) {
+		t.Error("contents that were read removed one of the mirror")
 	}
-	blob, content := blobOf(10)
-	cache.Put(blob, content)
-	if n := len(files(t, dir)); n != 8 {
-		t.Errorf("%d files are left of 11, want 8", n)
-	}
-	for i, want := range map[int]bool{0: true, 1: false, 2: false, 3: false, 4: true, 10: true} {
-		blob, _ := blobOf(i)
-		if has(cache, blob) != want {
-			t.Errorf("file %d is in the cache: %t", i, !want)
+	sizes := func() (sum int64) {
+		for _, path := range files(t, dir) {
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += info.Size()
 		}
+		return sum
 	}
-	next := open(t, blobcache.Config{Dir: dir, MaxBytes: 3 * 4096})
-	blob, content = blobOf(11)
-	next.Put(blob, content)
-	if n := len(files(t, dir)); n > 3 {
-		t.Errorf("%d files are left in a smaller cache", n)
+	if size := sizes(); size > maxBytes || size < maxBytes/8 {
+		t.Errorf("the files have %d bytes", size)
+	}
+	config.MaxBytes = maxBytes / 8
+	smaller := open(t, config)
+	smaller.Put(gitrepo.BlobHash(unused), unused)
+	if size := sizes(); size > config.MaxBytes+4000 {
+		t.Errorf("the files of a smaller cache have %d bytes", size)
+	}
+	if !has(smaller, gitrepo.BlobHash(unused)) {
+		t.Error("the smaller cache lacks the newest content")
 	}
 }
 
@@ -168,7 +209,7 @@ func TestLeastRecentlyUsedAreRemoved(t *testing.T) {
 func TestFilesAreEncrypted(t *testing.T) {
 	dir, content := t.TempDir(), []byte("password: hunter2\n")
 	cache := open(t, blobcache.Config{Dir: dir, Transformer: withKey(t, 1)})
-	cache.PutNoted(gitrepo.BlobHash(content), content, []byte("hunter3"))
+	cache.PutNoted(blobcache.Noted{Blob: gitrepo.BlobHash(content), Content: content, Note: []byte("hunter3")})
 	stored, err := os.ReadFile(files(t, dir)[0])
 	if err != nil || bytes.Contains(stored, []byte("hunter")) {
 		t.Errorf("stored %q (%v)", stored, err)
