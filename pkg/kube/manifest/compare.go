@@ -21,7 +21,8 @@ func DifferingFields(before, after []byte) []string {
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	old, changed := flatten(before), flatten(after)
+	linesBefore, linesAfter := withoutCommon(linesOf(before), linesOf(after), 0)
+	old, changed := flatten(linesBefore), flatten(linesAfter)
 	if old.tooLarge() || changed.tooLarge() {
 		return nil
 	}
@@ -29,6 +30,48 @@ func DifferingFields(before, after []byte) []string {
 	old.differences(changed, differing)
 	changed.differences(old, differing)
 	return slices.Sorted(maps.Keys(differing))
+}
+
+// withoutCommon returns the lines of two maps whose fields are at a column without the fields with which both begin and those with which both
+// end. If one field is left of each, which has the same name and is a map, the same is done with its fields.
+func withoutCommon(a, b [][]byte, column int) (restA, restB [][]byte) {
+	fieldsA, fieldsB := fieldLines(a, column), fieldLines(b, column)
+	for len(fieldsA) > 0 && len(fieldsB) > 0 && slices.EqualFunc(fieldsA[0], fieldsB[0], bytes.Equal) {
+		fieldsA, fieldsB = fieldsA[1:], fieldsB[1:]
+	}
+	for len(fieldsA) > 0 && len(fieldsB) > 0 && slices.EqualFunc(fieldsA[len(fieldsA)-1], fieldsB[len(fieldsB)-1], bytes.Equal) {
+		fieldsA, fieldsB = fieldsA[:len(fieldsA)-1], fieldsB[:len(fieldsB)-1]
+	}
+	if len(fieldsA) != 1 || len(fieldsB) != 1 || !isMapField(fieldsA[0], column) || !isMapField(fieldsB[0], column) ||
+		!bytes.Equal(fieldsA[0][0], fieldsB[0][0]) {
+		return slices.Concat(fieldsA...), slices.Concat(fieldsB...)
+	}
+	name := fieldsA[0][:1:1]
+	restA, restB = withoutCommon(fieldsA[0][1:], fieldsB[0][1:], column+indentStep)
+	return append(name, restA...), append(name, restB...)
+}
+
+// fieldLines returns the lines of each field of a map whose fields are at a column.
+func fieldLines(lines [][]byte, column int) (fields [][][]byte) {
+	start := 0
+	for i, line := range lines {
+		if i > start && !isNestedBelow(line, column) && !isItem(line, column) && !bytes.HasPrefix(fromColumn(line, column), []byte(": ")) {
+			fields, start = append(fields, lines[start:i]), i
+		}
+	}
+	if start < len(lines) {
+		fields = append(fields, lines[start:])
+	}
+	return fields
+}
+
+// fromColumn returns a line from a column on.
+func fromColumn(line []byte, column int) []byte { return line[min(column, len(line)):] }
+
+// isMapField reports whether the value of a field at a column is a map with fields.
+func isMapField(lines [][]byte, column int) bool {
+	return len(lines) > 1 && bytes.HasSuffix(lines[0], []byte(":")) && !bytes.HasPrefix(fromColumn(lines[0], column), []byte("? ")) &&
+		indentation(lines[1]) == column+indentStep && len(lines[1]) > column+indentStep
 }
 
 // differences adds the paths of the entries that other lacks or has with another value.

@@ -338,7 +338,7 @@ func TestDifferencesAreBounded(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&long, "%sk%d: v\n", strings.Repeat("  ", 90), i)
 	}
-	f := flatten(long.Bytes())
+	f := flatten(linesOf(long.Bytes()))
 	if !f.tooLarge() || f.bytes > 2*maxPaths {
 		t.Errorf("the paths take %d bytes", f.bytes)
 	}

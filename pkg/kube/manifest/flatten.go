@@ -54,9 +54,13 @@ type flat struct {
 
 func (f *flat) tooLarge() bool { return f.bytes > maxPaths }
 
-// flatten reads a file that encode wrote.
-func flatten(file []byte) *flat {
-	lines := bytes.Split(bytes.TrimSuffix(bytes.TrimPrefix(file, []byte(unappliable)), []byte("\n")), []byte("\n"))
+// linesOf returns the lines of a file that encode wrote.
+func linesOf(file []byte) [][]byte {
+	return bytes.Split(bytes.TrimSuffix(bytes.TrimPrefix(file, []byte(unappliable)), []byte("\n")), []byte("\n"))
+}
+
+// flatten reads the lines of a file that encode wrote.
+func flatten(lines [][]byte) *flat {
 	f := &flat{lines: lines, entries: make([]entry, 0, len(lines)), places: make(map[string]int, len(lines))}
 	for f.next < len(lines) && !f.tooLarge() {
 		start := f.next
