@@ -12,8 +12,11 @@ import (
 // oneLine returns the text without angle brackets and with characters escaped that could make it look like several lines
 // or like another text.
 func oneLine(text string) string {
-	return strings.TrimSpace(printable.Line(strings.TrimSpace(strings.NewReplacer("<", "", ">", "").Replace(text))))
+	return strings.TrimSpace(printable.Line(strings.TrimSpace(withoutBrackets.Replace(text))))
 }
+
+// withoutBrackets removes what encloses an email address in a signature.
+var withoutBrackets = strings.NewReplacer("<", "", ">", "")
 
 // scissors is a line after which git ignores trailers; openScissors is not special.
 const (
