@@ -3,10 +3,10 @@
 
 // Package blobcache keeps contents of Git files on disk, by the hash of their blob.
 //
-// It is a cache: nothing is lost with it, and what it returns has been verified by its hash. It is bounded, and what has
+// It is a cache: nothing is lost with it, and what it returns has been verified by a checksum. It is bounded, and what has
 // not been used for long is removed first. It has two parts: contents that were read, and contents with a note of their
-// writer, the mirror, of what it wants to know of the object beside the content. Whoever reads much removes nothing that
-// the mirror has noted. There can be a note without the content. A note is not verified beyond what the encryption verifies.
+// writer, the mirror, of what it wants to know of the object beside the content. Reading much removes nothing that
+// the mirror has noted. There can be a note without the content.
 // Contents and notes are compressed and then encrypted.
 package blobcache
 
@@ -209,9 +209,5 @@ func (c *Cache) open(blob gitrepo.Hash, stored []byte) (content, note []byte, er
 		return nil, plain[n:], nil
 	}
 	end := n + int(size) - 1
-	content, note = plain[n:end:end], plain[end:]
-	if gitrepo.BlobHash(content) != blob {
-		return nil, nil, errDamaged
-	}
-	return content, note, nil
+	return plain[n:end:end], plain[end:], nil
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -21,8 +22,8 @@ import (
 )
 
 const (
-	// headerSize is the size of what precedes an entry in a segment: its size in four bytes, and the hash of its blob.
-	headerSize = 4 + len(gitrepo.Hash{})
+	// headerSize is the size of what precedes an entry in a segment: its size and its checksum in four bytes each, and the hash of its blob.
+	headerSize = 8 + len(gitrepo.Hash{})
 	// segmentsPerLog is how many full segments a log has at most: with the oldest one, that part of its entries is removed at once.
 	segmentsPerLog = 16
 	// minSegment and maxSegment bound the size of a segment in bytes, apart from its last entry.
@@ -40,9 +41,25 @@ type entry struct {
 	stored []byte
 }
 
+// appendTo appends the entry to the text of a segment.
+func (e entry) appendTo(text []byte) []byte {
+	text = binary.BigEndian.AppendUint32(text, uint32(len(e.stored)))
+	text = binary.BigEndian.AppendUint32(text, crc32.Checksum(e.stored, castagnoli))
+	return append(append(text, e.blob[:]...), e.stored...)
+}
+
+// castagnoli is the table of the checksums, which processors compute.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// parse returns the entry of a part of a segment. ok is false if it is damaged.
+func parse(text []byte) (e entry, ok bool) {
+	e = entry{gitrepo.Hash(text[8:headerSize]), text[headerSize:]}
+	return e, binary.BigEndian.Uint32(text[4:]) == crc32.Checksum(e.stored, castagnoli)
+}
+
 // segmentLog stores entries by the hash of their blob, in files that are only appended to: the segments. To write some entries is one
-// write to one file. When the segments are too large, the oldest one is removed. Writes are not synced: after a crash, the end of a
-// segment may be damaged, which the owner of the log finds when it reads an entry. It is safe for concurrent use.
+// write to one file. When the segments are too large, the oldest one is removed. Writes are not synced: after a crash, entries may be
+// damaged, and are missing. It is safe for concurrent use.
 type segmentLog struct {
 	dir      string
 	maxBytes int64
@@ -127,7 +144,7 @@ func (l *segmentLog) read(s *segment, size int64) {
 		if n, err := content.Discard(stored); stored == 0 || err != nil || n < stored {
 			return
 		}
-		blob := gitrepo.Hash(header[4:])
+		blob := gitrepo.Hash(header[8:])
 		if at, exists := l.places[keyOf(blob)]; !exists || int(at.segment) <= s.number {
 			l.places[keyOf(blob)] = place{segment: uint32(s.number), offset: uint32(s.size), size: uint32(headerSize + stored)}
 		}
@@ -164,16 +181,19 @@ func (l *segmentLog) get(blob gitrepo.Hash) (stored []byte, found bool) {
 	if s == nil {
 		return nil, false
 	}
-	stored = make([]byte, at.size)
-	// The segment may be removed meanwhile, and its file closed.
-	if _, err := s.file.ReadAt(stored, int64(at.offset)); err != nil || gitrepo.Hash(stored[4:headerSize]) != blob {
+	text := make([]byte, at.size)
+	if _, err := s.file.ReadAt(text, int64(at.offset)); err != nil {
+		return nil, false // The segment may be removed meanwhile, and its file closed.
+	}
+	e, ok := parse(text)
+	if !ok || e.blob != blob {
+		l.forget(blob)
 		return nil, false
 	}
-	stored = stored[headerSize:]
 	if old {
-		_ = l.add(entry{blob, stored}) // Otherwise it is removed earlier.
+		_ = l.add(e) // Otherwise it is removed earlier.
 	}
-	return stored, true
+	return e.stored, true
 }
 
 // locate returns the place of a blob's entry, its segment, and whether that is in the older half of the log. The segment is nil if there is
@@ -223,8 +243,7 @@ func (l *segmentLog) add(entries ...entry) error {
 func (l *segmentLog) write(entries []entry, size int) error {
 	text := make([]byte, 0, size)
 	for _, e := range entries {
-		text = binary.BigEndian.AppendUint32(text, uint32(len(e.stored)))
-		text = append(append(text, e.blob[:]...), e.stored...)
+		text = e.appendTo(text)
 	}
 	s, err := l.open()
 	if err != nil {
