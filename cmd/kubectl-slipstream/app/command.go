@@ -15,6 +15,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/environments"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/history"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/pipelines"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/setup"
 )
 
 // NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
@@ -40,6 +41,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(history.NewCommands(streams, config)...)
 	root.AddCommand(environments.NewCommands(streams, config)...)
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
+	root.AddCommand(setup.NewCommands(streams, config)...)
 	return root
 }
 

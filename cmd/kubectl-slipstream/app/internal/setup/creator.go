@@ -1,0 +1,166 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+)
+
+// fieldManager owns the fields that are applied.
+const fieldManager = "kubectl-slipstream"
+
+// manifest is an object to create.
+type manifest struct {
+	// resource is the plural of its kind.
+	resource string
+	// configuration is the apply configuration, which has only the fields that are set.
+	configuration any
+	// flags are the flags that set fields of the spec, by the beginning of the field's path.
+	flags map[string]string
+}
+
+// creator prints objects, or applies them.
+type creator struct {
+	genericiooptions.IOStreams
+	config genericclioptions.RESTClientGetter
+	print  *genericclioptions.PrintFlags
+	apply  bool
+	dryRun string
+}
+
+func newCreator(streams genericiooptions.IOStreams, config genericclioptions.RESTClientGetter) creator {
+	return creator{
+		IOStreams: streams, config: config,
+		print: genericclioptions.NewPrintFlags("serverside-applied").WithTypeSetter(scheme.Scheme),
+	}
+}
+
+func (c *creator) addFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.BoolVar(&c.apply, "apply", false, "Apply the objects (server-side) instead of printing them.")
+	flags.StringVar(&c.dryRun, "dry-run", cli.DryRunNone, "none or server: with --apply, have the server check the objects, and store nothing.")
+	flags.Lookup("dry-run").NoOptDefVal = cli.DryRunServer
+	c.print.AddFlags(command)
+}
+
+// namespace returns the namespace of the flags or the kubeconfig.
+func (c *creator) namespace() (string, error) {
+	namespace, _, err := c.config.ToRawKubeConfigLoader().Namespace()
+	return namespace, err
+}
+
+// create validates the objects as the server does, and prints or applies them. Nothing is applied if one is invalid. next is printed
+// after they were applied.
+func (c *creator) create(ctx context.Context, next string, manifests ...manifest) error {
+	printer, err := c.printer()
+	if err != nil {
+		return err
+	}
+	objects := make([]*unstructured.Unstructured, len(manifests))
+	problems := make([]error, len(manifests))
+	for i, each := range manifests {
+		objects[i], problems[i] = each.object()
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	for i, object := range objects {
+		if c.apply {
+			if object, err = c.applyOne(ctx, manifests[i].resource, object); err != nil {
+				return err
+			}
+		}
+		if err := printer.PrintObj(object, c.Out); err != nil {
+			return err
+		}
+	}
+	if c.apply && c.dryRun == cli.DryRunNone {
+		_, _ = fmt.Fprintln(c.ErrOut, printable.Line("Next: "+next)) // Nothing depends on it.
+	}
+	return nil
+}
+
+// printer returns the printer for -o. Without -o, objects that are applied are printed as a line, others as YAML.
+func (c *creator) printer() (printers.ResourcePrinter, error) {
+	if c.dryRun != cli.DryRunNone && c.dryRun != cli.DryRunServer {
+		return nil, fmt.Errorf("--dry-run is %q: it is none or server", c.dryRun)
+	}
+	if c.dryRun == cli.DryRunServer {
+		if !c.apply {
+			return nil, errors.New("--dry-run checks what is applied: add --apply")
+		}
+		if err := c.print.Complete("%s (server dry run)"); err != nil {
+			return nil, err
+		}
+	}
+	if !c.apply && !c.print.OutputFlagSpecified() {
+		*c.print.OutputFormat = "yaml"
+	}
+	return c.print.ToPrinter()
+}
+
+func (c *creator) applyOne(ctx context.Context, resource string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	config, err := c.config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	options := metav1.ApplyOptions{FieldManager: fieldManager}
+	if c.dryRun == cli.DryRunServer {
+		options.DryRun = []string{metav1.DryRunAll}
+	}
+	in := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource)).Namespace(object.GetNamespace())
+	return in.Apply(ctx, object.GetName(), object, options)
+}
+
+// object returns a valid object with the fields that are set.
+func (m manifest) object() (*unstructured.Unstructured, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.configuration)
+	if err != nil {
+		return nil, fmt.Errorf("encode an object of %s: %w", m.resource, err)
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	errs, err := validate(object)
+	if err != nil {
+		return nil, err
+	}
+	return object, m.explained(object, errs)
+}
+
+// explained returns the errors of fields with the flags that set them.
+func (m manifest) explained(object *unstructured.Unstructured, errs field.ErrorList) error {
+	all := make([]error, 0, len(errs))
+	for _, each := range errs {
+		flag := ""
+		for path, name := range m.flags {
+			if strings.HasPrefix(each.Field, path) {
+				flag = name + ": "
+			}
+		}
+		all = append(all, fmt.Errorf("%s%s %s: %w", flag, object.GetKind(), object.GetName(), each))
+	}
+	return errors.Join(all...)
+}
