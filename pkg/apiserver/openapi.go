@@ -13,21 +13,22 @@ import (
 	"k8s.io/kube-openapi/pkg/common"
 	"k8s.io/kube-openapi/pkg/common/restfuladapter"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	generated "github.com/configbutler/slipstream/pkg/generated/openapi"
+	"github.com/configbutler/slipstream/pkg/kube/buildversion"
 )
 
-// addOpenAPI adds OpenAPI v2 and v3 documents for the kinds of scheme.
+// addOpenAPI adds OpenAPI v2 and v3 documents for the kinds of scheme. As in Kubernetes, their version is that of the program, which
+// clients learn from there.
 func addOpenAPI(config *genericapiserver.Config, scheme *runtime.Scheme) {
 	namer := openapi.NewDefinitionNamer(scheme)
 	v2 := genericapiserver.DefaultOpenAPIConfig(generated.GetOpenAPIDefinitions, namer)
 	v2.Info.Title = name
-	v2.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	v2.Info.Version = buildversion.Version()
 	v2.GetOperationIDAndTagsFromRoute = operationIDAndTags
 	config.OpenAPIConfig = v2
 	v3 := genericapiserver.DefaultOpenAPIV3Config(generated.GetOpenAPIDefinitions, namer)
 	v3.Info.Title = name
-	v3.Info.Version = v1alpha1.SchemeGroupVersion.Version
+	v3.Info.Version = buildversion.Version()
 	v3.GetOperationIDAndTagsFromRoute = operationIDAndTags
 	config.OpenAPIV3Config = v3
 }

@@ -22,6 +22,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
+	"github.com/configbutler/slipstream/pkg/kube/buildversion"
 	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
 	"github.com/configbutler/slipstream/pkg/store/backup"
 	"github.com/configbutler/slipstream/pkg/store/backup/archive"
@@ -207,7 +208,7 @@ func (b *backupCommand) report(m archive.Manifest) error {
 
 // backupOptions returns the options of a new backup.
 func backupOptions(dir *datadir.Dir, withKey bool) backup.Options {
-	options := backup.Options{Version: version(), Now: time.Now()}
+	options := backup.Options{Version: buildversion.WithCommit(), Now: time.Now()}
 	if withKey {
 		options.KeyFile = dir.File(encryption.FileName)
 	}

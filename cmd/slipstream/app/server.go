@@ -7,10 +7,8 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
+	"github.com/configbutler/slipstream/pkg/kube/buildversion"
 	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
@@ -36,7 +35,7 @@ func NewCommand(ctx context.Context) *cobra.Command {
 		Short: "Serve the API of Slipstream and run its controllers",
 		Long: `Slipstream serves the kinds of the group configbutler.ai behind the aggregator of a Kubernetes cluster, and keeps
 Git branches equal to the live objects that rules select.`,
-		Version:      version(),
+		Version:      buildversion.WithCommit(),
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -86,26 +85,11 @@ func addFlags(command *cobra.Command, opts *options.Options) {
 	cliflag.SetUsageAndHelpFunc(command, sets, unwrapped)
 }
 
-// version returns the module's version, with the commit if built from a work tree.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	text := info.Main.Version
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			text = fmt.Sprintf("%s (%s)", text, setting.Value)
-		}
-	}
-	return text
-}
-
 // run serves until ctx is done. It closes the stores after the last request is completed.
 func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (err error) {
 	ctx = logredact.WithoutBodies(ctx)
 	logger := klog.FromContext(ctx)
-	logger.Info("Starting slipstream", "version", version(), "storage", opts.Storage.Backend)
+	logger.Info("Starting slipstream", "version", buildversion.WithCommit(), "storage", opts.Storage.Backend)
 	stores, err := openStores(ctx, opts.Storage)
 	if err != nil {
 		return err

@@ -15,6 +15,6 @@ import (
 func NewCommands(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) []*cobra.Command {
 	return []*cobra.Command{
 		newMirror(streams, config), newCatalog(streams, config), newEnvironment(streams, config), newPipeline(streams, config),
-		newWebhookConfig(streams, config),
+		newWebhookConfig(streams, config), newCheck(streams, config), newVersion(streams, config),
 	}
 }
