@@ -21,7 +21,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	err := app.NewCommand(streams).ExecuteContext(ctx)
+	command := app.NewCommand(streams)
+	command.SetArgs(app.Arguments(os.Args))
+	err := command.ExecuteContext(ctx)
 	stop()
 	if app.IsFailure(err) {
 		fmt.Fprintf(os.Stderr, "Error: %s\n", printable.Text(err.Error()))

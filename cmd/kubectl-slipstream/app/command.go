@@ -7,6 +7,7 @@ package app
 import (
 	"github.com/spf13/cobra"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -42,6 +43,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(environments.NewCommands(streams, config)...)
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
+	utilruntime.Must(addCompletions(root, cli.NewCompleter(config))) // It fails only for flags that do not exist.
 	return root
 }
 

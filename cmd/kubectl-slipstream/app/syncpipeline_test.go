@@ -90,9 +90,14 @@ func (s *server) pipeline(life int) v1alpha1.SyncPipeline {
 
 // call runs the plugin, and returns what it prints, its exit code and its error.
 func (s *server) call(ctx context.Context, args ...string) (out, progress string, code int, err error) {
+	return s.callExactly(ctx, append(args, "--server", s.URL, "--kubeconfig", "/dev/null")...)
+}
+
+// callExactly runs the plugin with no other arguments.
+func (s *server) callExactly(ctx context.Context, args ...string) (out, progress string, code int, err error) {
 	streams, _, printed, said := genericiooptions.NewTestIOStreams()
 	command := app.NewCommand(streams)
-	command.SetArgs(append(args, "--server", s.URL, "--kubeconfig", "/dev/null"))
+	command.SetArgs(args)
 	err = command.ExecuteContext(ctx)
 	return printed.String(), said.String(), app.ExitCode(err), err
 }
