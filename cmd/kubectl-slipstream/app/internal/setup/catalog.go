@@ -84,7 +84,7 @@ func (c *catalog) run(ctx context.Context, name string) error {
 		}
 	}
 	next := fmt.Sprintf("kubectl wait appcatalog/%s -n %s --for=condition=Ready", name, namespace)
-	return c.create(ctx, next, manifest{"appcatalogs", apply.AppCatalog(name, namespace).WithSpec(spec), map[string]string{
+	return c.create(ctx, next, manifest{resource: "appcatalogs", configuration: apply.AppCatalog(name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.sourceNamespace": "--from", "spec.workloads": "--workloads",
 		"spec.workloadSelector": "--selector",
 	}})

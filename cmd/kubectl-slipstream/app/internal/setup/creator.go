@@ -37,6 +37,8 @@ type manifest struct {
 	configuration any
 	// flags are the flags that set fields of the spec, by the beginning of the field's path.
 	flags map[string]string
+	// object is built from the configuration.
+	object *unstructured.Unstructured
 }
 
 // creator prints objects, or applies them.
@@ -76,21 +78,20 @@ func (c *creator) create(ctx context.Context, next string, manifests ...manifest
 	if err != nil {
 		return err
 	}
-	objects := make([]*unstructured.Unstructured, len(manifests))
-	problems := make([]error, len(manifests))
-	for i, each := range manifests {
-		objects[i], problems[i] = each.object()
+	var problems []error
+	for i := range manifests {
+		problems = append(problems, manifests[i].build())
 	}
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	for i, object := range objects {
+	for _, each := range manifests {
 		if c.apply {
-			if object, err = c.applyOne(ctx, manifests[i].resource, object); err != nil {
+			if each.object, err = c.applyOne(ctx, each); err != nil {
 				return err
 			}
 		}
-		if err := printer.PrintObj(object, c.Out); err != nil {
+		if err := printer.PrintObj(each.object, c.Out); err != nil {
 			return err
 		}
 	}
@@ -119,7 +120,7 @@ func (c *creator) printer() (printers.ResourcePrinter, error) {
 	return c.print.ToPrinter()
 }
 
-func (c *creator) applyOne(ctx context.Context, resource string, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (c *creator) applyOne(ctx context.Context, of manifest) (*unstructured.Unstructured, error) {
 	config, err := c.config.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -132,26 +133,26 @@ func (c *creator) applyOne(ctx context.Context, resource string, object *unstruc
 	if c.dryRun == cli.DryRunServer {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
-	in := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(resource)).Namespace(object.GetNamespace())
-	return in.Apply(ctx, object.GetName(), object, options)
+	in := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(of.resource)).Namespace(of.object.GetNamespace())
+	return in.Apply(ctx, of.object.GetName(), of.object, options)
 }
 
-// object returns a valid object with the fields that are set.
-func (m manifest) object() (*unstructured.Unstructured, error) {
+// build sets the object, and returns an error if it is not valid.
+func (m *manifest) build() error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(m.configuration)
 	if err != nil {
-		return nil, fmt.Errorf("encode an object of %s: %w", m.resource, err)
+		return fmt.Errorf("encode an object of %s: %w", m.resource, err)
 	}
-	object := &unstructured.Unstructured{Object: fields}
-	errs, err := validate(object)
+	m.object = &unstructured.Unstructured{Object: fields}
+	errs, err := validate(m.object)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return object, m.explained(object, errs)
+	return m.explained(errs)
 }
 
 // explained returns the errors of fields with the flags that set them.
-func (m manifest) explained(object *unstructured.Unstructured, errs field.ErrorList) error {
+func (m *manifest) explained(errs field.ErrorList) error {
 	all := make([]error, 0, len(errs))
 	for _, each := range errs {
 		flag := ""
@@ -160,7 +161,7 @@ func (m manifest) explained(object *unstructured.Unstructured, errs field.ErrorL
 				flag = name + ": "
 			}
 		}
-		all = append(all, fmt.Errorf("%s%s %s: %w", flag, object.GetKind(), object.GetName(), each))
+		all = append(all, fmt.Errorf("%s%s %s: %w", flag, m.object.GetKind(), m.object.GetName(), each))
 	}
 	return errors.Join(all...)
 }

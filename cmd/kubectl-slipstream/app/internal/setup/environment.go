@@ -74,7 +74,7 @@ func (e *environment) run(ctx context.Context, name string) error {
 		spec.WithTTL(metav1.Duration{Duration: e.ttl})
 	}
 	next := fmt.Sprintf("kubectl get environment %s -n %s", name, namespace)
-	return e.create(ctx, next, manifest{"environments", apply.Environment(name, namespace).WithSpec(spec), map[string]string{
+	return e.create(ctx, next, manifest{resource: "environments", configuration: apply.Environment(name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.catalogRef": "--catalog", "spec.targetNamespace": "--target",
 		"spec.ttl": "--ttl",
 	}})

@@ -59,7 +59,7 @@ func (f outputFile) write(folder string) (err error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode())
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, f.mode()) //nolint:gosec // the user names the folder
 	if err != nil {
 		return err
 	}

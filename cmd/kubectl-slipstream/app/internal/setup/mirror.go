@@ -94,7 +94,7 @@ func (m *mirror) repository(namespace string) manifest {
 	if m.secret != "" {
 		spec.WithSecretRef(apply.SecretReference().WithName(m.secret))
 	}
-	return manifest{"gitrepoconfigs", apply.GitRepoConfig(m.name, namespace).WithSpec(spec), map[string]string{
+	return manifest{resource: "gitrepoconfigs", configuration: apply.GitRepoConfig(m.name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "--name", "metadata.namespace": "--namespace", "spec.repoUrl": "--to", "spec.allowedBranches": "--branch",
 		"spec.secretRef": "--secret",
 	}}
@@ -105,7 +105,7 @@ func (m *mirror) destination(namespace string) manifest {
 	if m.folder != "" {
 		spec.WithBaseFolder(m.folder)
 	}
-	return manifest{"gitdestinations", apply.GitDestination(m.name, namespace).WithSpec(spec), map[string]string{
+	return manifest{resource: "gitdestinations", configuration: apply.GitDestination(m.name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "--name", "spec.branch": "--branch", "spec.baseFolder": "--folder",
 	}}
 }
@@ -116,7 +116,7 @@ func (m *mirror) rule(namespace string) manifest {
 		rule = apply.ResourceRule().WithName("types").WithResources(m.types...)
 	}
 	spec := apply.WatchRuleSpec().WithDestinationRef(apply.ObjectReference().WithName(m.name)).WithRules(rule)
-	return manifest{"watchrules", apply.WatchRule(m.name, namespace).WithSpec(spec), map[string]string{
+	return manifest{resource: "watchrules", configuration: apply.WatchRule(m.name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "--name", "spec.rules": "--types",
 	}}
 }

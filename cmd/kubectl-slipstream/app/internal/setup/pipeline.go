@@ -66,7 +66,7 @@ func (p *pipeline) run(ctx context.Context, name string) error {
 		spec.WithInstances(apply.InstanceSource().WithResources(p.types...))
 	}
 	next := fmt.Sprintf("kubectl wait syncpipeline/%s --for=condition=Ready", name)
-	return p.create(ctx, next, manifest{"syncpipelines", apply.SyncPipeline(name).WithSpec(spec), map[string]string{
+	return p.create(ctx, next, manifest{resource: "syncpipelines", configuration: apply.SyncPipeline(name).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "NAME", "spec.sinks[0].name": "NAME", "spec.instances": "--types", "spec.sinks[0].http.url": "--to",
 		"spec.sinks[0].http.format": "--format", "spec.sinks[0].http.secretRef": "--secret",
 	}})
