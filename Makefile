@@ -25,6 +25,8 @@ PLAIN_TEST = CGO_ENABLED=0 $(TEST)
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
+# The output folder of the archives of the kubectl plugin.
+PLUGIN_OUTPUT ?= bin/plugin
 # How many packages with control planes are tested at the same time: this many with the race detector, and one more
 # without. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
@@ -60,6 +62,10 @@ image: ## Build the container image for IMAGE_ARCHES into IMAGE_OUTPUT, with its
 .PHONY: sbom
 sbom: ## Write only the SBOMs of the image, as CycloneDX JSON.
 	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -sbom
+
+.PHONY: plugin-release
+plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and Windows into PLUGIN_OUTPUT, with checksums and the manifest for krew.
+	go run ./hack/pluginrelease -output '$(PLUGIN_OUTPUT)'
 
 .PHONY: generate
 generate: ## Regenerate the code generated from the API types.
