@@ -37,6 +37,7 @@ func TestMirror(t *testing.T) {
 		"ConcurrentPushes":                     busyBranch,
 		"NamespaceDeleted":                     namespaceDeleted,
 		"ReadingThePast":                       readingThePast,
+		"FirstSteps":                           firstSteps,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, s) })
 	}
