@@ -79,6 +79,7 @@ func TestLateAudit(t *testing.T) {
 		scenario{"Impersonation", impersonation},
 		scenario{"LongCollection", func(t *testing.T, s *testCluster) { deleteCollection(t, s, "long") }},
 		scenario{"Finalizers", finalizers},
+		scenario{"FilesOfThePlugin", filesOfThePlugin},
 	)
 }
 

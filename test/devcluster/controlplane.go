@@ -103,6 +103,22 @@ func (c *Cluster) apiServer() part {
 	}
 }
 
+// StartAPIServer starts a second kube-apiserver on the store of the control plane, with additional flags, and returns its URL. It has the
+// certificates and the users of the first, and ends with the cluster.
+func (c *Cluster) StartAPIServer(ctx context.Context, flags ...string) (string, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	url := "https://" + address(c.state.Ports.SecondAPIServer)
+	second := part{spec: c.apiServer().spec, ready: c.healthy(url + "/readyz")}
+	second.spec.Name += "-2"
+	second.spec.Log = c.files.log(second.spec.Name)
+	// Of a flag that is given twice, the last value counts. The audit log is that of the first.
+	second.spec.Args = slices.Concat(second.spec.Args, []string{
+		fmt.Sprintf("--secure-port=%d", c.state.Ports.SecondAPIServer), "--audit-log-path=",
+	}, flags)
+	return url, c.startPart(ctx, second)
+}
+
 // controllerManager is the kube-controller-manager. Its rate limit is higher than usual, so that tests need not wait
 // for it.
 func (c *Cluster) controllerManager() part {

@@ -39,6 +39,7 @@ type ports struct {
 	EtcdClient        int   `json:"etcdClient"`
 	EtcdPeer          int   `json:"etcdPeer"`
 	APIServer         int   `json:"apiServer"`
+	SecondAPIServer   int   `json:"secondAPIServer"`
 	ControllerManager int   `json:"controllerManager"`
 	Scheduler         int   `json:"scheduler"`
 	GitHTTP           int   `json:"gitHTTP"`
@@ -97,7 +98,8 @@ func (p *ports) chooseReplicas(ctx context.Context, replicas int) error {
 // fixed are the ports other than those of the replicas.
 func (p *ports) fixed() []*int {
 	return []*int{
-		&p.EtcdClient, &p.EtcdPeer, &p.APIServer, &p.ControllerManager, &p.Scheduler, &p.GitHTTP, &p.GitSSH, &p.Receiver, &p.Server,
+		&p.EtcdClient, &p.EtcdPeer, &p.APIServer, &p.SecondAPIServer, &p.ControllerManager, &p.Scheduler, &p.GitHTTP, &p.GitSSH,
+		&p.Receiver, &p.Server,
 	}
 }
 
