@@ -63,8 +63,12 @@ func standIns() []standIn {
 			why: "readers use their own server",
 		},
 		{
-			text: "--to 15m", replacement: `--to "$BEFORE"`,
-			why: "the objects of a test are younger",
+			text: "--to https://git.example.com", replacement: `--to "$GIT_IN_PODS"`,
+			why: "readers use their own server",
+		},
+		{
+			text: "kubectl slipstream webhook-config", replacement: "kubectl slipstream webhook-config --address 127.0.0.1:443",
+			why: "the Service of a test has no cluster IP; test/attribution starts a kube-apiserver with the files",
 		},
 		{
 			text: "make bench", replacement: "make --dry-run bench",
@@ -85,6 +89,9 @@ type notRun struct {
 func commandsNotRun() []notRun {
 	return []notRun{
 		{page: "README.md", begins: "make test", why: "it runs this test"},
+		{page: "README.md", begins: "kubectl slipstream mirror", why: "the page on installing runs it"},
+		{page: "README.md", begins: "kubectl slipstream log", why: "the page on the history runs it"},
+		{page: "README.md", begins: "kubectl slipstream undo", why: "the page on the history runs it"},
 		{page: tourPage, begins: "make dev-up", why: "TestPages runs the pages of the kinds on such a cluster"},
 		{page: tourPage, begins: "eval", why: "its variables are those of another cluster; other blocks print those of the demo"},
 		{page: tourPage, begins: "sed -i", why: "TestPages replaces the same texts in its copies of the examples"},

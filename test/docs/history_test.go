@@ -25,6 +25,6 @@ func (c *mirroredCluster) findAndPutBack(t *testing.T, r *reader) {
 	r.follow(t, giving)
 	r.setenv(t, "KUBECONFIG="+string(jane))
 	r.follow(t, others[:len(beforeDeletion)-len(giving)])
-	r.setenv(t, "KUBECONFIG="+c.Env(devcluster.EnvKubeconfig), "BEFORE="+c.tip(t))
+	r.setenv(t, "KUBECONFIG="+c.Env(devcluster.EnvKubeconfig))
 	r.follow(t, deleted)
 }

@@ -46,7 +46,7 @@ func TestInstall(t *testing.T) {
 	folder := startNode(t, cluster, support)
 	r := newReader(t, strings.NewReplacer("repoUrl: https://git.example.com", "repoUrl: http://"+gitInPods))
 	r.setenv(t, cluster.Environ()...)
-	r.setenv(t, "GIT_PASSWORD=any", "REGISTRY_PASSWORD=any", "CLAIMS="+filepath.Join(folder, "claims"),
+	r.setenv(t, "GIT_PASSWORD=any", "REGISTRY_PASSWORD=any", "GIT_IN_PODS=http://"+gitInPods, "CLAIMS="+filepath.Join(folder, "claims"),
 		"HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder,
 		"PATH="+strings.Join([]string{
 			filepath.Join(root, "test/docs/testdata/bin"), filepath.Dir(cluster.Env(devcluster.EnvKubectl)), filepath.Dir(helm(t, root)),

@@ -79,7 +79,7 @@ func TestPages(t *testing.T) {
 	r.setenv(t, "GIT_PASSWORD=any",
 		"DEV_DIR="+clusterFolder(cluster),
 		"PATH="+strings.Join([]string{
-			filepath.Join(root, "test/docs/testdata/bin"),
+			filepath.Join(root, "test/docs/testdata/bin"), filepath.Join(root, "bin"),
 			filepath.Dir(cluster.Env(devcluster.EnvKubectl)), filepath.Dir(sopstest.Command(t)),
 			"/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin",
 		}, ":"))

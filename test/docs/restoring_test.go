@@ -87,15 +87,6 @@ func (c *mirroredCluster) fill(t *testing.T) {
 	c.kubectl(t, "apply", "-f", "testdata/restoring-cluster.yaml")
 }
 
-// tip returns the last commit when the mirror equals the cluster.
-func (c *mirroredCluster) tip(t *testing.T) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Dir(c.clone(t)), "rev-parse", "HEAD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out))
-}
 
 // clone clones the mirror when it equals the cluster, and returns its folder.
 func (c *mirroredCluster) clone(t *testing.T) string {
