@@ -87,7 +87,6 @@ func (c *mirroredCluster) fill(t *testing.T) {
 	c.kubectl(t, "apply", "-f", "testdata/restoring-cluster.yaml")
 }
 
-
 // clone clones the mirror when it equals the cluster, and returns its folder.
 func (c *mirroredCluster) clone(t *testing.T) string {
 	t.Helper()

@@ -4,10 +4,7 @@
 package app_test
 
 import (
-	"encoding/json"
 	"errors"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -39,21 +36,7 @@ func lackingServer(t *testing.T, objects map[string]any, status v1alpha1.Environ
 		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "teams"},
 		Spec:       v1alpha1.AppCatalogSpec{SourceNamespace: "production"},
 	}
-	s := &server{Server: httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		answer, found := objects[r.URL.Path]
-		if !found {
-			answer = apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, r.URL.Path).Status()
-		}
-		if status, ok := answer.(metav1.Status); ok {
-			w.WriteHeader(int(status.Code))
-			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-			answer = status
-		}
-		_ = json.NewEncoder(w).Encode(answer)
-	}))}
-	t.Cleanup(s.Close)
-	return s
+	return fixed(t, objects)
 }
 
 func lacks(objects ...v1alpha1.NotCopiedObject) v1alpha1.EnvironmentStatus {
