@@ -178,6 +178,7 @@ func TestWebhookConfigRejects(t *testing.T) {
 		"nothing to renew":   {args: []string{"--renew"}, want: "audit-ca.crt"},
 		"a relative folder":  {args: []string{"--node-dir", "etc"}, want: `--node-dir is "etc"`},
 		"no port":            {args: []string{"--address", "10.0.0.1"}, want: `--address is "10.0.0.1": it is HOST:PORT`},
+		"a URL":              {args: []string{"--address", "https://10.0.0.1:443"}, want: "it is HOST:PORT"},
 		"no cluster IP":      {api: map[string]any{apiServicePath: apiService(registered(), "True"), servicePath: service("None")}, want: "give --address"},
 		"not installed":      {want: "read how the server is registered"},
 		"not served":         {api: map[string]any{apiServicePath: apiService(map[string]any{}, "True")}, want: "install the server first"},

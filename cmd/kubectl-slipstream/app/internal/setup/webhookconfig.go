@@ -153,7 +153,8 @@ func (w *webhookConfig) renewClient() error {
 // server reads how to reach the server, and which authority signs its certificate.
 func (w *webhookConfig) server(ctx context.Context) (*registration, error) {
 	if w.address != "" {
-		if host, port, err := net.SplitHostPort(w.address); err != nil || host == "" || port == "" {
+		host, port, err := net.SplitHostPort(w.address)
+		if err != nil || host == "" || port == "" || strings.ContainsAny(w.address, "/#'\"\n ") {
 			return nil, fmt.Errorf("--address is %q: it is HOST:PORT", w.address)
 		}
 	}
