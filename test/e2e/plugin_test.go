@@ -71,6 +71,9 @@ func firstSteps(t *testing.T, s *testCluster) {
 			t.Errorf("check does not print %q:\n%s", want, out)
 		}
 	}
+	if strings.Contains(out, "server v1alpha1") {
+		t.Errorf("check prints the version of the API as that of the server:\n%s", out)
+	}
 	completesInKubectl(t, s, paula.Kubectl, plugin.Program, namespace)
 	_, err = plugin.Run(t.Context(), "mirror", "-n", "default", "--to", s.Env(devcluster.EnvGitURL)+"/x.git", "--apply")
 	if err == nil || !strings.Contains(err.Error(), "forbidden") || !strings.Contains(err.Error(), "exit status 5") {
