@@ -51,6 +51,11 @@ func environments() kind[*configbutler.Environment, configbutler.EnvironmentSpec
 			wide(agoColumn("Last-Refresh", "Time since what workloads refer to was brought to what it is in the source.", func(o obj) *metav1.Time {
 				return o.Status.LastDependencySyncedAt
 			})),
+			wide(numberColumn("Offered", "The catalog's revision that is on offer.", func(o obj) int64 { return o.Status.LatestRevision })),
+			wide(textColumn("Waits-For", "What it waits for until it is in sync, in a word; you, if a user has to act.", environmentWaitsFor)),
+			wide(textColumn("Reason", "Why it is ready or not, in one word.", func(o obj) string {
+				return readyCondition(o.Status.Conditions).Reason
+			})),
 			wide(textColumn("Record", "The SyncStatuses of what is being done or waits, or else of what the catalog offers.", recordsOf)),
 			ageColumn[obj](),
 		},
@@ -75,6 +80,15 @@ func environmentState(o *configbutler.Environment) string {
 		return "" // what is stored has been converted before
 	}
 	return printable.Text(summary.Environment(environment))
+}
+
+// environmentWaitsFor returns what an environment waits for until it is in sync, for tables.
+func environmentWaitsFor(o *configbutler.Environment) string {
+	environment, err := versionedEnvironment(o)
+	if err != nil {
+		return "" // what is stored has been converted before
+	}
+	return summary.WaitsFor(environment)
 }
 
 // versionedEnvironment converts an environment to v1alpha1. The result shares data with the given environment.

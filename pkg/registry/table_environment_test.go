@@ -32,6 +32,9 @@ func environmentRows() []configbutler.Environment {
 				ObservedGeneration: 2, LatestRevision: 42, AppliedRevision: 42, LatestCatalogSync: "shop-x7k2p",
 				LastCatalogSyncedAt: new(before(5 * time.Minute)), LastDependencySyncedAt: new(before(2 * time.Hour)),
 				WorkloadsReady: &configbutler.WorkloadsReady{Ready: 5, Total: 5},
+				Conditions: []metav1.Condition{
+					{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSucceeded},
+				},
 			},
 		}
 		environment.Generation = 2

@@ -80,7 +80,7 @@ func why(reason string) conditions.Reason {
 	return conditions.Reason{Code: reason, Message: "a sentence"}
 }
 
-// TestSet checks the conditions that differ from usual, by type, and the column STATE.
+// TestSet checks the conditions that differ from usual, by type, and the columns STATE and WAITS-FOR.
 func TestSet(t *testing.T) {
 	const (
 		ready, catalog, dependencies = v1alpha1.ConditionReady, v1alpha1.ConditionCatalogUpToDate, v1alpha1.ConditionDependenciesUpToDate
@@ -92,6 +92,7 @@ func TestSet(t *testing.T) {
 		facts condition.Facts
 		want  deviations
 		state string
+		waits string
 	}{
 		"up to date": {state: "Synced"},
 		"something is not copied": {
@@ -101,37 +102,37 @@ func TestSet(t *testing.T) {
 		"objects that are not copied are unknown": {
 			do: lacking(unreadable), want: deviations{v1alpha1.ConditionObjectsMissing: "Unknown Unreadable"}, state: "Synced",
 		},
-		"a prompt": {do: changed, want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed"},
+		"a prompt": {do: changed, want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed", waits: "you"},
 		"a dismissed prompt": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-bcdfg" },
-			want: deviations{catalog: "False Dismissed"}, state: "Dismissed: 2 workloads changed",
+			want: deviations{catalog: "False Dismissed"}, state: "Dismissed: 2 workloads changed", waits: "newer change",
 		},
 		"a dismissed older prompt": {
 			do:   func(e *v1alpha1.Environment) { changed(e); e.Status.DismissedCatalogSync = "shop-older" },
-			want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed",
+			want: deviations{catalog: "False WorkloadsChanged"}, state: "2 workloads changed", waits: "you",
 		},
 		"a revision that changes nothing here": {do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, state: "Synced"},
 		"a revision that is compared": {
 			do: func(e *v1alpha1.Environment) { e.Status.LatestRevision = 42 }, facts: condition.Facts{Unplanned: true},
-			want: deviations{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Comparing with the source",
+			want: deviations{catalog: "Unknown Progressing", v1alpha1.ConditionObjectsMissing: absent}, state: "Comparing with the source", waits: "server",
 		},
-		"pinned": {do: pinned(41), want: deviations{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41"},
+		"pinned": {do: pinned(41), want: deviations{catalog: "False Pinned"}, state: "2 workloads changed, pinned at r41", waits: "unpin"},
 		"pinned to another revision": {
 			do: pinned(40), want: deviations{catalog: "False Pinned", ready: "False Pinned", stalled: "True Pinned"},
-			state: "Stalled: The environment holds revision 41, and spec.pinnedRevision is 40",
+			state: "Stalled: The environment holds revision 41, and spec.pinnedRevision is 40", waits: "unpin",
 		},
 		"changed dependencies": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 			},
-			want: deviations{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
+			want: deviations{dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed", waits: "you",
 		},
 		"dismissed changed dependencies": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 				e.Status.DismissedDependencySync = "alice-bcdfg"
 			},
-			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 2 ConfigMaps changed",
+			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 2 ConfigMaps changed", waits: "newer change",
 		},
 		"both dismissed": {
 			do: func(e *v1alpha1.Environment) {
@@ -140,7 +141,7 @@ func TestSet(t *testing.T) {
 				e.Status.DismissedDependencySync, e.Status.DismissedCatalogSync = "alice-bcdfg", "shop-bcdfg"
 			},
 			want:  deviations{catalog: "False Dismissed", dependencies: "False Dismissed"},
-			state: "Dismissed: 2 workloads, 2 ConfigMaps changed",
+			state: "Dismissed: 2 workloads, 2 ConfigMaps changed", waits: "newer change",
 		},
 		"dismissed, and changed since": {
 			do: func(e *v1alpha1.Environment) {
@@ -148,51 +149,51 @@ func TestSet(t *testing.T) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedConfigMap, Count: 2}}
 				e.Status.DismissedCatalogSync, e.Status.LatestDependencySync = "shop-bcdfg", "alice-fghjk"
 			},
-			want: deviations{catalog: "False Dismissed", dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed",
+			want: deviations{catalog: "False Dismissed", dependencies: "False DependenciesChanged"}, state: "2 ConfigMaps changed", waits: "you",
 		},
 		"an autoscaler": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
 			},
-			want: deviations{dependencies: "False DependenciesChanged"}, state: "1 HorizontalPodAutoscaler changed",
+			want: deviations{dependencies: "False DependenciesChanged"}, state: "1 HorizontalPodAutoscaler changed", waits: "you",
 		},
 		"a dismissed autoscaler": {
 			do: func(e *v1alpha1.Environment) {
 				e.Status.ChangedDependencies = []v1alpha1.DependencyCount{{Type: v1alpha1.CountedAutoscaler, Count: 1}}
 				e.Status.DismissedCatalogSync = "shop-bcdfg"
 			},
-			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 1 HorizontalPodAutoscaler changed",
+			want: deviations{dependencies: "False Dismissed"}, state: "Dismissed: 1 HorizontalPodAutoscaler changed", waits: "newer change",
 		},
 		"pinned to what it holds, and changed in the source": {
 			do: func(e *v1alpha1.Environment) {
 				pinned(41)(e)
 				e.Status.ChangedWorkloadCount, e.Status.ChangedWorkloads, e.Status.LatestDependencySync = 0, nil, "alice-fghjk"
 			},
-			want: deviations{catalog: "False Pinned", dependencies: "False Pinned"}, state: "Synced, pinned at r41",
+			want: deviations{catalog: "False Pinned", dependencies: "False Pinned"}, state: "Synced, pinned at r41", waits: "unpin",
 		},
 		"a missing one": {
 			facts: condition.Facts{Missing: []string{"ConfigMap app-config"}},
-			want:  deviations{dependencies: "False DependenciesMissing"}, state: "Synced",
+			want:  deviations{dependencies: "False DependenciesMissing"}, state: "Synced", waits: "source",
 		},
 		"withheld": {
 			facts: condition.Facts{Denied: why("PermissionLost"), Missing: []string{"ConfigMap app-config"}},
-			want:  deviations{dependencies: "False PermissionLost"}, state: "a sentence",
+			want:  deviations{dependencies: "False PermissionLost"}, state: "a sentence", waits: "permission",
 		},
 		"withheld, and new": {
 			do: never, facts: condition.Facts{Denied: why("PermissionLost")},
 			want:  deviations{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False PermissionLost"},
-			state: "a sentence",
+			state: "a sentence", waits: "permission",
 		},
 		"new": {
 			do: never, want: deviations{ready: "False NeverSynced", catalog: "False NeverSynced", dependencies: "False NeverSynced"},
-			state: "Not synced yet",
+			state: "Not synced yet", waits: "you",
 		},
 		"new, and about to be synced": {
 			do: func(e *v1alpha1.Environment) { never(e); e.Status.ActiveSyncs = []string{"alice-bcdfg"} },
 			want: deviations{
 				ready: "False Progressing", reconciling: "True Progressing", catalog: "False NeverSynced", dependencies: "False NeverSynced",
 			},
-			state: "Not synced yet",
+			state: "Not synced yet", waits: "sync",
 		},
 		"new, of a catalog that is new": {
 			do: never, facts: condition.Facts{Obstacle: why(v1alpha1.ReasonCatalogNotReady)},
@@ -200,12 +201,12 @@ func TestSet(t *testing.T) {
 				ready: "False CatalogNotReady", reconciling: "True CatalogNotReady", catalog: "Unknown CatalogNotReady",
 				dependencies: "False NeverSynced",
 			},
-			state: "Not synced yet",
+			state: "Not synced yet", waits: "catalog",
 		},
 		"without a catalog": {
 			facts: condition.Facts{Obstacle: why(v1alpha1.ReasonCatalogNotFound)},
 			want:  deviations{ready: "False CatalogNotFound", stalled: "True CatalogNotFound", catalog: "Unknown CatalogNotFound"},
-			state: "Stalled: a sentence",
+			state: "Stalled: a sentence", waits: "catalog",
 		},
 		"syncing": {
 			do: changed, facts: condition.Facts{Running: &v1alpha1.SyncStatus{ObjectMeta: metav1.ObjectMeta{Name: "alice-bcdfg"}}},
@@ -213,30 +214,30 @@ func TestSet(t *testing.T) {
 				ready: "False Progressing", reconciling: "True Progressing", v1alpha1.ConditionSyncing: "True Progressing",
 				catalog: "False WorkloadsChanged",
 			},
-			state: "Syncing",
+			state: "Syncing", waits: "sync",
 		},
 		"conflicted": {
 			do: conflicts, want: deviations{
 				ready: "False FieldsChangedTwice", stalled: "True FieldsChangedTwice", catalog: "False FieldsChangedTwice",
 				v1alpha1.ConditionConflicted: "True FieldsChangedTwice",
 			},
-			state: "Conflict: 1 field",
+			state: "Conflict: 1 field", waits: "you",
 		},
 		"failed": {
-			do: failed, want: deviations{ready: "False SyncFailed", reconciling: "True SyncFailed"}, state: "Failed: it does not exist",
+			do: failed, want: deviations{ready: "False SyncFailed", reconciling: "True SyncFailed"}, state: "Failed: it does not exist", waits: "retry",
 		},
 		"failed too often": {
 			do: failed, facts: condition.Facts{GivenUp: true}, want: deviations{ready: "False SyncFailed", stalled: "True SyncFailed"},
-			state: "Failed: it does not exist",
+			state: "Failed: it does not exist", waits: "you",
 		},
 		"failed, and without a target since": {
 			do: failed, facts: condition.Facts{GivenUp: true, Obstacle: why(v1alpha1.ReasonTargetNotFound)},
-			want: deviations{ready: "False TargetNotFound", stalled: "True TargetNotFound"}, state: "Stalled: a sentence",
+			want: deviations{ready: "False TargetNotFound", stalled: "True TargetNotFound"}, state: "Stalled: a sentence", waits: "you",
 		},
 		"held": {
 			do:    func(e *v1alpha1.Environment) { changed(e); e.Status.ActiveSyncs = []string{"alice-bcdfg"} },
 			facts: condition.Facts{Held: why(v1alpha1.ReasonWindowClosed)},
-			want:  deviations{catalog: "False WorkloadsChanged", v1alpha1.ConditionHeld: "True WindowClosed"}, state: "Held: a sentence",
+			want:  deviations{catalog: "False WorkloadsChanged", v1alpha1.ConditionHeld: "True WindowClosed"}, state: "Held: a sentence", waits: "window",
 		},
 		"new and held": {
 			do: never, facts: condition.Facts{Held: why(v1alpha1.ReasonRateLimited)},
@@ -244,29 +245,29 @@ func TestSet(t *testing.T) {
 				ready: "False NeverSynced", v1alpha1.ConditionHeld: "True RateLimited", catalog: "False NeverSynced",
 				dependencies: "False NeverSynced",
 			},
-			state: "Held: a sentence",
+			state: "Held: a sentence", waits: "rate limit",
 		},
 		"held because of a permission": {
 			facts: condition.Facts{Held: why(v1alpha1.ReasonPermissionLost)},
 			want: deviations{
 				ready: "False PermissionLost", stalled: "True PermissionLost", v1alpha1.ConditionHeld: "True PermissionLost",
 			},
-			state: "Stalled: a sentence",
+			state: "Stalled: a sentence", waits: "permission",
 		},
 		"not running": {
 			do:    func(e *v1alpha1.Environment) { e.Status.WorkloadsReady.Ready = 1 },
 			facts: condition.Facts{NotReady: []string{"Deployment web: 0 of 1 Pods ready"}},
-			want:  deviations{ready: "False WorkloadsNotReady"}, state: "Synced, 2 of 3 workloads not ready",
+			want:  deviations{ready: "False WorkloadsNotReady"}, state: "Synced, 2 of 3 workloads not ready", waits: "workloads",
 		},
 		"not known to run": {
 			do:    func(e *v1alpha1.Environment) { e.Status.WorkloadsReady = nil },
 			facts: condition.Facts{NotReady: []string{"deployments cannot be watched"}},
-			want:  deviations{ready: "False Progressing", reconciling: "True Progressing"}, state: "Synced",
+			want:  deviations{ready: "False Progressing", reconciling: "True Progressing"}, state: "Synced", waits: "workloads",
 		},
-		"deleted": {do: deleted, want: deviations{ready: "False Progressing", reconciling: "True Progressing"}, state: "Deleting"},
+		"deleted": {do: deleted, want: deviations{ready: "False Progressing", reconciling: "True Progressing"}, state: "Deleting", waits: "deletion"},
 		"expired": {
 			do:   func(e *v1alpha1.Environment) { deleted(e); e.Status.ExpiresAt = &metav1.Time{Time: noon} },
-			want: deviations{ready: "False Expired", reconciling: "True Expired"}, state: "Deleting",
+			want: deviations{ready: "False Expired", reconciling: "True Expired"}, state: "Deleting", waits: "deletion",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,6 +284,9 @@ func TestSet(t *testing.T) {
 			}
 			if got := summary.Environment(e); got != tt.state {
 				t.Errorf("STATE = %q", got)
+			}
+			if got := summary.WaitsFor(e); got != tt.waits {
+				t.Errorf("WAITS-FOR = %q", got)
 			}
 		})
 	}
