@@ -13,5 +13,5 @@ import (
 
 // NewCommands returns the commands.
 func NewCommands(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) []*cobra.Command {
-	return []*cobra.Command{newMissing(streams, config)}
+	return []*cobra.Command{newMissing(streams, config), newStatus(streams, config)}
 }

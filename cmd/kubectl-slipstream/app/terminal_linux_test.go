@@ -1,0 +1,105 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
+)
+
+// openTerminal returns both ends of a terminal: what is written to the second is read from the first, with carriage returns.
+func openTerminal(t *testing.T, columns, rows uint16) (screen, terminal *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
+		t.Fatal(err)
+	}
+	return screen, terminal
+}
+
+// onTerminal runs the plugin on a terminal until it has shown a text, and returns what it has shown.
+func (s *tableServer) onTerminal(t *testing.T, columns, rows uint16, until string, args ...string) string {
+	t.Helper()
+	screen, terminal := openTerminal(t, columns, rows)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	streams.Out = terminal
+	command := app.NewCommand(streams)
+	command.SetArgs(append(args, "--server", s.URL, "--kubeconfig", os.DevNull))
+	ended := make(chan error, 1)
+	go func() {
+		err := command.ExecuteContext(ctx)
+		_ = terminal.Close() // Reads end.
+		ended <- err
+	}()
+	var shown strings.Builder
+	buffer := make([]byte, 4096)
+	for !strings.Contains(shown.String(), until) {
+		n, err := screen.Read(buffer)
+		if err != nil {
+			t.Fatalf("the command has ended without %q: %s", until, shown.String())
+		}
+		shown.Write(buffer[:n])
+	}
+	cancel()
+	<-ended
+	return strings.ReplaceAll(shown.String(), "\r", "")
+}
+
+func TestStatusOnATerminal(t *testing.T) {
+	s := serveTables(t, inTeams())
+	got := s.onTerminal(t, 66, 40, "unseen", "status", "-n", "teams")
+	for _, want := range []string{
+		"├─ environment/bob     Held: window o...  r41→r42  yes   window\n",
+		"├─ environment/fix-17  \x1b[31mConflict: 2 fi...\x1b[m  r40→r42  no    you\n", "└─ environment/prod    Synced",
+		"catalog/old            \x1b[31mThe namespace ...\x1b[m",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	t.Setenv("NO_COLOR", "1")
+	if got := s.onTerminal(t, 66, 40, "unseen", "status", "-n", "teams"); strings.Contains(got, "\x1b") {
+		t.Errorf("coloured with NO_COLOR: %q", got)
+	}
+}
+
+// TestStatusIsDrawnAgain checks that a terminal shows the whole tree after a change, as far as it fits.
+func TestStatusIsDrawnAgain(t *testing.T) {
+	s := serveTables(t, inTeams())
+	s.events["namespaces/teams/environments"] = []metav1.WatchEvent{eventOf("MODIFIED", tableOf("environments",
+		[]any{"teams", "alice", "shop", "no", "shop-alice", "Syncing", 41, "3/3", 42, "sync", "Progressing"}))}
+	got := s.onTerminal(t, 100, 9, "Syncing", "status", "-n", "teams", "-w")
+	if !strings.HasPrefix(got, "\x1b[H\x1b[2JNAME") || strings.Contains(got, "environment/fix-17") || !strings.Contains(got, "... and 4 more lines\n") {
+		t.Errorf("shown:\n%s", got)
+	}
+}
