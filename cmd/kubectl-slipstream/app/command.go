@@ -41,6 +41,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	config.AddFlags(root.PersistentFlags())
 	root.AddCommand(history.NewCommands(streams, config)...)
 	root.AddCommand(environments.NewCommands(streams, config)...)
+	root.AddCommand(environments.NewDiff(streams, config, history.NewDiff(streams, config)))
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
 	utilruntime.Must(addCompletions(root, cli.NewCompleter(config))) // It fails only for flags that do not exist.

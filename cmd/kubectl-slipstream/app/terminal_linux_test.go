@@ -6,6 +6,7 @@ package app_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -51,15 +52,14 @@ func (s *tableServer) onTerminal(t *testing.T, columns, rows uint16, until strin
 	screen, terminal := openTerminal(t, columns, rows)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	streams, _, _, _ := genericiooptions.NewTestIOStreams()
-	streams.Out = terminal
+	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: terminal, ErrOut: io.Discard}
 	command := app.NewCommand(streams)
 	command.SetArgs(append(args, "--server", s.URL, "--kubeconfig", os.DevNull))
-	ended := make(chan error, 1)
+	ended := make(chan struct{})
 	go func() {
-		err := command.ExecuteContext(ctx)
-		_ = terminal.Close() // Reads end.
-		ended <- err
+		defer close(ended)
+		_ = command.ExecuteContext(ctx) // It is interrupted.
+		_ = terminal.Close()            // Reads end.
 	}()
 	var shown strings.Builder
 	buffer := make([]byte, 4096)

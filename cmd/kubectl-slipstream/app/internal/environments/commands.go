@@ -11,7 +11,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// NewCommands returns the commands.
+// NewCommands returns the commands, without diff.
 func NewCommands(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) []*cobra.Command {
-	return []*cobra.Command{newMissing(streams, config), newStatus(streams, config)}
+	return []*cobra.Command{
+		newExplainDrift(streams, config), newMissing(streams, config), newSecretDiff(streams, config), newStatus(streams, config),
+	}
 }

@@ -249,9 +249,3 @@ func (s *status) addForeign(ctx context.Context, found view) error {
 	}
 	return nil
 }
-
-// relist lists a resource again.
-func (s *status) relist(ctx context.Context, resource string) (update, error) {
-	rows, of, version, err := s.tables.list(ctx, resource, s.namespace, s.selectorOf(resource))
-	return update{resource: resource, columns: of, rows: rows, all: true, version: version}, err
-}

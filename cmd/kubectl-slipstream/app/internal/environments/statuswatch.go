@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -34,7 +35,6 @@ type update struct {
 	columns      columns
 	rows         []*row
 	deleted, all bool
-	version      string
 }
 
 // statusWatch shows changes as they come.
@@ -173,32 +173,34 @@ func (w *statusWatch) printChanges() error {
 // not have the events since the last one any more.
 func (w *statusWatch) follow(ctx context.Context, resource, version string, updates chan<- update) error {
 	lost := false
-	for {
+	for ctx.Err() == nil {
 		next, err := w.events(ctx, resource, version, updates)
-		version = next
-		if err != nil && ctx.Err() == nil {
-			var u update
-			if u, err = w.relist(ctx, resource); err == nil {
-				version, lost = u.version, false
-				err = send(ctx, updates, u)
-			}
+		if version = next; err != nil && ctx.Err() == nil {
+			version, err = w.again(ctx, resource, version, updates)
 		}
 		var status apierrors.APIStatus
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case errors.As(err, &status) && status.Status().Code < 500:
+		if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
 			return err
-		case err != nil && !lost:
-			w.note("Trying again: %v", err)
-			lost = true
 		}
+		if err != nil && ctx.Err() == nil && !lost {
+			w.note("Trying again: %v", err)
+		}
+		lost = err != nil
 		select {
 		case <-time.After(watchPause):
 		case <-ctx.Done():
-			return nil
 		}
 	}
+	return nil
+}
+
+// again lists a resource and sends all of its objects. It returns the resourceVersion to continue from, also with an error.
+func (w *statusWatch) again(ctx context.Context, resource, version string, updates chan<- update) (string, error) {
+	rows, of, current, err := w.tables.list(ctx, resource, w.namespace, w.selectorOf(resource))
+	if err != nil {
+		return version, err
+	}
+	return current, send(ctx, updates, update{resource: resource, columns: of, rows: rows, all: true})
 }
 
 // events sends changes until the server ends the watch. It returns the resourceVersion to continue from, also with an error.

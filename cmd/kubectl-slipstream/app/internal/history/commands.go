@@ -11,10 +11,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// NewCommands returns the commands.
+// NewCommands returns the commands, without diff.
 func NewCommands(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) []*cobra.Command {
 	return []*cobra.Command{
-		newBlame(streams, config), newDiff(streams, config), newLog(streams, config), newMCP(streams, config),
+		newBlame(streams, config), newLog(streams, config), newMCP(streams, config),
 		newRestore(streams, config), newShow(streams, config), newUndo(streams, config),
 	}
 }

@@ -39,7 +39,8 @@ type difference struct {
 	from, to, labels string
 }
 
-func newDiff(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewDiff returns the command diff. It requires the flag --from.
+func NewDiff(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	d := &difference{session: session{IOStreams: streams, config: config}}
 	command := &cobra.Command{
 		Use:   "diff [TYPE | TYPE/NAME...] --from T",
