@@ -61,6 +61,8 @@ var targets = []target{
 	atMost("the same, seconds", "^Environments/Sync/", "sync-s", 30),
 	atMost("change of a ConfigMap to prompt beyond the window, ms", "^Environments/Detection$", "max-ms-over-window", 1000),
 	atMost("list of 1000 environments / of a CRD's objects", "^Environments/List/", "list/crd", 1.3),
+	atMost("kubectl slipstream status -A of 1000 environments, ms", "^Environments/List/", "status-ms", 1000),
+	atMost("the same, resident, MiB", "^Environments/List/", "status-MiB", 100),
 
 	atMost("change of a label to the receiver beyond the waits, ms", "^Pipelines/Change$", "max-ms-over-waits", 1000),
 	atMost("10 000 objects sent again / kubectl get", "^Pipelines/Full/", "full/get", 1.5),

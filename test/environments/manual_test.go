@@ -31,9 +31,14 @@ func (s *testCluster) testManualSync(t *testing.T) {
 	seen := c.get(t, "alice")
 
 	before := s.objectsIn(t, c.target)
+	c.expectPlugin(t, c.dave, 0, []string{"^No difference, "}, "diff", "environment/alice")
+	waitForLine := c.followStatus(t)
+	waitForLine("environment/alice +Synced")
 	c.setImage(t, "api", "shop/api:2")
 	offered := c.waitForRevision(t, "alice", 2)
 	c.waitForStatus(t, "alice", "1 workload changed")
+	waitForLine("^environment/alice +1 workload changed +r1->r2 +no +you$")
+	c.expectPromptInPlugin(t)
 	s.expectUnchanged(t, c.target, before)
 	if known := c.recordNames(t, "alice", v1alpha1.SyncTypeEnvironment); len(known) != 1 {
 		t.Errorf("records without a request: %q", known)

@@ -4,9 +4,13 @@
 package environments
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -19,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -85,6 +90,38 @@ func (s *testCluster) list(b *testing.B) {
 	b.ReportMetric(ours[listRounds/2].Seconds()*1000, "list-ms")
 	b.ReportMetric(theirs[listRounds/2].Seconds()*1000, "crd-ms")
 	b.ReportMetric(ours[listRounds/2].Seconds()/theirs[listRounds/2].Seconds(), "list/crd")
+	s.showStatus(b)
+}
+
+// showStatus measures how long the plugin takes to show all environments, and its memory.
+func (s *testCluster) showStatus(b *testing.B) {
+	b.Helper()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, err := programs.Product(b.Context(), root, "cmd/kubectl-slipstream")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var took []time.Duration
+	var peak int64
+	for range listRounds {
+		command := exec.CommandContext(b.Context(), program, "status", "-A")
+		command.Env = append(os.Environ(), "KUBECONFIG="+string(s.Admin()))
+		began := time.Now()
+		out, err := command.Output()
+		if lines := bytes.Count(out, []byte("\n")); err != nil || lines < listed {
+			b.Fatalf("%d lines: %v", lines, err)
+		}
+		took = append(took, time.Since(began))
+		if usage, ok := command.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			peak = max(peak, usage.Maxrss)
+		}
+	}
+	slices.Sort(took)
+	b.ReportMetric(took[listRounds/2].Seconds()*1000, "status-ms")
+	b.ReportMetric(float64(peak)/1024, "status-MiB")
 }
 
 // createEnvironments creates environments without targets, and waits until all are reconciled.

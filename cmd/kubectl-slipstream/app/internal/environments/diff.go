@@ -28,7 +28,7 @@ const diffExample = `  # What a sync of the environment alice would change
 
 `
 
-const secretDiffExample = `  # Which values of Secrets a sync of the environment alice would change
+const valuesExample = `  # Which values of Secrets a sync of the environment alice would change
   kubectl slipstream secretdiff alice -n teams`
 
 // environmentTypes are the names of the type before the name of an environment.
@@ -88,7 +88,7 @@ func newSecretDiff(streams genericiooptions.IOStreams, config genericclioptions.
 		Long: "Show the Secrets that a sync of an Environment would change, with their values in clear text. You need the permission to get\n" +
 			"environments/secretdiff, and to get the Secrets in the source and in the target. diff shows which keys differ, without values.\n" +
 			"The exit code is 0 if there is no difference, and 1 if there is one.",
-		Example: secretDiffExample,
+		Example: valuesExample,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
 			name, err := environmentArgument(args)
