@@ -24,7 +24,7 @@ const (
 	// asTable requests that the server makes a table, so that no whole objects are downloaded.
 	asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	// tablePage is the number of rows that are read at once.
-	tablePage = 500
+	tablePage = 250
 	// noCell is what a table has for an empty cell.
 	noCell = "<none>"
 )
@@ -62,6 +62,16 @@ type row struct {
 	namespace, name, version string
 	labels                   map[string]string
 	cells                    []string
+}
+
+// rowObject is what is read of the metadata of an object in a table. The rest, such as managedFields, is skipped.
+type rowObject struct {
+	Metadata struct {
+		Namespace       string            `json:"namespace"`
+		Name            string            `json:"name"`
+		ResourceVersion string            `json:"resourceVersion"`
+		Labels          map[string]string `json:"labels"`
+	} `json:"metadata"`
 }
 
 // columns are the positions of a table's cells by the names of their columns.
@@ -144,13 +154,13 @@ func columnsOf(table *metav1.Table) columns {
 func rowsOf(table *metav1.Table) ([]*row, error) {
 	rows := make([]*row, 0, len(table.Rows))
 	for _, from := range table.Rows {
-		var object metav1.PartialObjectMetadata
+		var object rowObject
 		if err := json.Unmarshal(from.Object.Raw, &object); err != nil {
 			return nil, fmt.Errorf("reading a row of a table: %w", err)
 		}
 		r := &row{
-			namespace: object.Namespace, name: object.Name, version: object.ResourceVersion, labels: object.Labels,
-			cells: make([]string, len(from.Cells)),
+			namespace: object.Metadata.Namespace, name: object.Metadata.Name, version: object.Metadata.ResourceVersion,
+			labels: object.Metadata.Labels, cells: make([]string, len(from.Cells)),
 		}
 		for i, cell := range from.Cells {
 			if r.cells[i] = fmt.Sprint(cell); r.cells[i] == noCell {
