@@ -43,9 +43,10 @@ type tableServer struct {
 	tables map[string]*metav1.Table
 	// refused are the paths that the user may not list.
 	refused []string
-	// events are those of watches, by path. A watch that has sent them waits until quiet is closed, and the next one gets none.
+	// events are those of watches, by path. The first watch sends them, and each waits then.
 	events map[string][]metav1.WatchEvent
-	quiet  chan struct{}
+	// later are the tables of lists after the first watch.
+	later map[string]*metav1.Table
 
 	lock     sync.Mutex
 	requests []string
@@ -53,7 +54,7 @@ type tableServer struct {
 
 func serveTables(t *testing.T, tables map[string]*metav1.Table) *tableServer {
 	t.Helper()
-	s := &tableServer{tables: tables, events: map[string][]metav1.WatchEvent{}, quiet: make(chan struct{})}
+	s := &tableServer{tables: tables, events: map[string][]metav1.WatchEvent{}, later: map[string]*metav1.Table{}}
 	s.Server = httptest.NewServer(s)
 	t.Cleanup(s.Close)
 	return s
@@ -67,7 +68,11 @@ func (s *tableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	events := s.events[path]
 	if r.URL.Query().Get("watch") != "" {
 		delete(s.events, path)
+		if later := s.later[path]; later != nil {
+			s.tables[path] = later
+		}
 	}
+	table, found := s.tables[path]
 	s.lock.Unlock()
 	resource := path[strings.LastIndex(path, "/")+1:]
 	for _, refused := range s.refused {
@@ -76,7 +81,6 @@ func (s *tableServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	table, found := s.tables[path]
 	switch {
 	case !strings.Contains(r.Header.Get("Accept"), "as=Table"):
 		http.Error(w, "whole objects are downloaded", http.StatusNotAcceptable)
@@ -339,6 +343,30 @@ func (l *lines) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
+// expired ends a watch, so that the objects are listed again.
+func expired() metav1.WatchEvent {
+	status := apierrors.NewResourceExpired("too old").Status()
+	status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	raw, _ := json.Marshal(status)
+	return metav1.WatchEvent{Type: "ERROR", Object: runtime.RawExtension{Raw: raw}}
+}
+
+// follow runs status -w until it has printed a number of lines, and returns them with single spaces.
+func (s *tableServer) follow(t *testing.T, number int) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	streams, _, _, said := genericiooptions.NewTestIOStreams()
+	out := &lines{left: number, end: cancel}
+	streams.Out = out
+	command := app.NewCommand(streams)
+	command.SetArgs([]string{"status", "-w", "-n", "teams", "--server", s.URL, "--kubeconfig", os.DevNull})
+	if err := command.ExecuteContext(ctx); app.ExitCode(err) != 130 {
+		t.Errorf("ends with %v: %s", err, said)
+	}
+	return regexp.MustCompile(" +").ReplaceAllString(out.text.String(), " ")
+}
+
 // TestStatusFollows checks that piped output gets a line for each change that is visible, also after events have expired.
 func TestStatusFollows(t *testing.T) {
 	path := "namespaces/teams/environments"
@@ -347,22 +375,9 @@ func TestStatusFollows(t *testing.T) {
 	s := serveTables(t, map[string]*metav1.Table{path: tableOf("environments", synced)})
 	headless := tableOf("environments", changed)
 	headless.ColumnDefinitions = nil
-	expired := apierrors.NewResourceExpired("too old").Status()
-	expired.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-	raw, _ := json.Marshal(expired)
 	s.events[path] = []metav1.WatchEvent{
 		eventOf("MODIFIED", tableOf("environments", synced)), eventOf("MODIFIED", headless), eventOf("DELETED", headless),
-		eventOf("BOOKMARK", tableOf("environments", changed)), {Type: "ERROR", Object: runtime.RawExtension{Raw: raw}},
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	streams, _, _, said := genericiooptions.NewTestIOStreams()
-	out := &lines{left: 6, end: cancel}
-	streams.Out = out
-	command := app.NewCommand(streams)
-	command.SetArgs([]string{"status", "-w", "-n", "teams", "--server", s.URL, "--kubeconfig", os.DevNull})
-	if err := command.ExecuteContext(ctx); app.ExitCode(err) != 130 {
-		t.Errorf("ends with %v: %s", err, said)
+		eventOf("BOOKMARK", tableOf("environments", changed)), expired(),
 	}
 	want := `NAME STATE REV AUTO WAITS FOR
 catalog/shop
@@ -370,7 +385,19 @@ catalog/shop
 environment/one Deleted
 environment/one Synced r1 no
 `
-	if diff := cmp.Diff(want, regexp.MustCompile(" +").ReplaceAllString(out.text.String(), " ")); diff != "" {
+	if diff := cmp.Diff(want, s.follow(t, 6)); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+}
+
+// TestStatusKeepsForeignCatalogs checks that a catalog of another namespace is still shown after the catalogs were listed again.
+func TestStatusKeepsForeignCatalogs(t *testing.T) {
+	path := "namespaces/teams/appcatalogs"
+	s := serveTables(t, inTeams())
+	s.events[path] = []metav1.WatchEvent{expired()}
+	s.later[path] = tableOf("appcatalogs", []any{"teams", "shop", 43, "True", "Succeeded", "Up to date"})
+	printed := s.follow(t, strings.Count(statusOfTeams, "\n")+2)
+	if want := "catalog/shop Up to date r43\ncatalog/old Deleted\n"; !strings.HasSuffix(printed, want) {
+		t.Errorf("printed:\n%s", printed)
 	}
 }

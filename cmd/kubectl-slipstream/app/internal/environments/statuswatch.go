@@ -119,10 +119,15 @@ func (w *statusWatch) draw() error {
 
 // apply updates the view.
 func (w *statusWatch) apply(u update) error {
+	kind := w.view[u.resource]
 	if u.all {
+		for of, r := range kind.rows {
+			if w.namespace != "" && of.namespace != w.namespace {
+				u.rows = append(u.rows, r) // A catalog that only its environments bring here.
+			}
+		}
 		return w.view.set(u.resource, u.columns, u.rows)
 	}
-	kind := w.view[u.resource]
 	if u.columns != nil {
 		kind.columns = u.columns
 	}
