@@ -49,6 +49,7 @@ func (c *catalogRequests) executeSync(ctx context.Context, name string, request 
 		Accepted: true, Message: fmt.Sprintf("Would read the namespace %s anew (dry run)", catalog.Spec.SourceNamespace),
 	}
 	if !dryrun.IsDryRun(dryRun) {
+		request.Status.ID = pending.ID
 		c.answerSync(ctx, catalog, pending.ID, &request.Status)
 	}
 	return nil

@@ -111,7 +111,7 @@ func TestCatalogSyncIsDurable(t *testing.T) {
 	if len(pending) != 1 || pending[0].Actor != "jane" || !pending[0].Time.Time.Equal(noon) {
 		t.Fatalf("recorded %+v", pending)
 	}
-	if !answer.Status.Accepted || !strings.Contains(answer.Status.Message, pending[0].ID) || len(answer.Status.SyncStatuses) > 0 {
+	if !answer.Status.Accepted || answer.Status.ID != pending[0].ID || !strings.Contains(answer.Status.Message, pending[0].ID) || len(answer.Status.SyncStatuses) > 0 {
 		t.Errorf("answer %+v", answer.Status)
 	}
 }

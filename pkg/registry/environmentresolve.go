@@ -60,6 +60,7 @@ func (r *environmentRequests) executeResolution(
 		answer.Message = fmt.Sprintf("Would %s (dry run)", decided)
 		return nil
 	}
+	answer.ID = pending.ID
 	if r.awaitStart(ctx, environment, pending.ID, func() bool { return r.moved(ctx, records) }) == nil {
 		answer.Message = waiting(environment, pending.ID)
 		return nil
@@ -159,6 +160,7 @@ func (r *environmentRequests) executeRediscovery(
 		answer.Message = "Would find anew what workloads refer to (dry run)"
 		return nil
 	}
+	answer.ID = pending.ID
 	found := r.awaitStart(ctx, environment, pending.ID, func() bool { return false })
 	if found == nil {
 		answer.Message = waiting(environment, pending.ID)

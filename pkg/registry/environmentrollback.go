@@ -62,8 +62,9 @@ func (r *environmentRequests) executeRollback(ctx context.Context, name string, 
 	default:
 		answer.Message = fmt.Sprintf("Environment %s goes from revision %d to revision %d of its catalog, and automatic syncs wait",
 			name, from, to)
+		answer.ID = syncstatus.EditBatch(environment.Generation)
 		r.awaitEdit(ctx, environment)
-		if record, _ := r.recordOf(ctx, environment, v1alpha1.SyncTypeEnvironment, syncstatus.EditBatch(environment.Generation)); record != nil {
+		if record, _ := r.recordOf(ctx, environment, v1alpha1.SyncTypeEnvironment, answer.ID); record != nil {
 			addRecords(answer, record)
 		}
 	}

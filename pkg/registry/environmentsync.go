@@ -70,6 +70,7 @@ func (r *environmentRequests) executeSync(ctx context.Context, name string, requ
 		request.Status.Plan, err = r.plans.rehearse(ctx, environment, &request.Spec)
 		return err
 	}
+	request.Status.ID = pending.ID
 	r.answerSync(ctx, environment, &pending, &request.Status.RequestOutcome)
 	return nil
 }

@@ -153,7 +153,7 @@ func TestSyncOfAnEnvironmentIsDurable(t *testing.T) {
 	})[0]
 	said := fmt.Sprintf("The request is accepted; until it is processed, status.pendingRequests of Environment alice (2 workloads changed) "+
 		"has it under the id %s; then SyncStatus %s describes it", want.ID, record)
-	if status := answer.Status; !status.Accepted || status.Message != said || len(status.SyncStatuses) > 0 || status.Plan != nil {
+	if status := answer.Status; !status.Accepted || status.ID != want.ID || status.Message != said || len(status.SyncStatuses) > 0 || status.Plan != nil {
 		t.Errorf("answer %+v, want %s", status, said)
 	}
 }

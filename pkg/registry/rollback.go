@@ -58,8 +58,9 @@ func (c *catalogRequests) executeRollback(ctx context.Context, name string, requ
 	default:
 		answer.Message = fmt.Sprintf("AppCatalog %s goes from revision %d to what it was at revision %d, and changes of the source wait",
 			name, catalog.Status.Revision, to)
+		answer.ID = syncstatus.EditBatch(catalog.Generation)
 		c.awaitEdit(ctx, catalog)
-		if record := c.recordOf(ctx, catalog, syncstatus.EditBatch(catalog.Generation)); record != nil {
+		if record := c.recordOf(ctx, catalog, answer.ID); record != nil {
 			addRecords(answer, record)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/registry/validation"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // mirrorSync is the subresource sync of a GitDestination. It adds the request to the status of the destination, from
@@ -91,6 +92,7 @@ func (s *mirrorSync) execute(ctx context.Context, name string, request *configbu
 	}
 	request.Status = configbutler.MirrorSyncStatus{Accepted: true, Message: "Would compare " + mirrorSyncScope(request) + " (dry run)"}
 	if !dryrun.IsDryRun(dryRun) {
+		request.Status.ID = pending.ID
 		s.answer(ctx, name, pending.ID, &request.Status)
 	}
 	return nil
@@ -108,26 +110,16 @@ func (s *mirrorSync) answer(ctx context.Context, name, id string, answer *config
 		return answer.Found.CompletionTime != nil
 	})
 	if answer.Found != nil && answer.Found.CompletionTime != nil {
-		answer.Message = syncSummary(answer.Found)
+		found := &v1alpha1.SyncProgress{}
+		if err := v1alpha1.Convert_configbutler_SyncProgress_To_v1alpha1_SyncProgress(answer.Found, found, nil); err == nil {
+			answer.Message = summary.Comparison(found)
+		}
 	}
 }
 
 // later returns the message for a request that is not finished, with the place of its result.
 func later(state, name, id string) string {
 	return fmt.Sprintf("The request is %s; status.syncs of GitDestinationStatus %s describes it under the id %s", state, name, id)
-}
-
-// syncSummary summarizes the result of a request.
-func syncSummary(found *configbutler.SyncProgress) string {
-	text := fmt.Sprintf("Compared %d of %d types: %d files written, %d removed", found.Compared, found.Types, found.FilesWritten,
-		found.FilesRemoved)
-	if found.OrphansHeld > 0 {
-		text += fmt.Sprintf(", %d that no object maps to kept", found.OrphansHeld)
-	}
-	if len(found.Failures) > 0 {
-		text += "; " + strings.Join(found.Failures, "; ")
-	}
-	return text
 }
 
 // mirrorSyncScope returns what a request compares, for messages.

@@ -25,6 +25,7 @@ type MirrorSyncSpec struct {
 // MirrorSyncStatus is the result of a request.
 type MirrorSyncStatus struct {
 	Accepted bool
+	ID       string
 	Message  string
 	Found    *SyncProgress
 }

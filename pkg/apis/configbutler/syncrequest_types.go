@@ -54,6 +54,7 @@ type Retry struct {
 // RequestOutcome is the result of a request.
 type RequestOutcome struct {
 	Accepted     bool
+	ID           string
 	Message      string
 	SyncStatuses []string
 }

@@ -5231,6 +5231,13 @@ func schema_pkg_apis_configbutler_v1alpha1_MirrorSyncStatus(ref common.Reference
 							Format:      "",
 						},
 					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is the id of the request in status.syncs of the GitDestinationStatus. Empty for a dry run.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
 							Description: "message describes what was found, or where it will be reported.",
@@ -6591,6 +6598,13 @@ func schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref common.ReferenceCa
 						SchemaProps: spec.SchemaProps{
 							Description: "accepted means that the request is stored and will be carried out, even if this server restarts.",
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is spec.batch of the record that the request creates, if any. Until the request is carried out, it is also the id in status.pendingRequests of the environment or status.pendingSyncs of the catalog, except for a rollback. Empty for a dry run, and for a request that has nothing to carry out.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
@@ -8457,6 +8471,13 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncRequestStatus(ref common.Referenc
 						SchemaProps: spec.SchemaProps{
 							Description: "accepted means that the request is stored and will be carried out, even if this server restarts.",
 							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "id is spec.batch of the record that the request creates, if any. Until the request is carried out, it is also the id in status.pendingRequests of the environment or status.pendingSyncs of the catalog, except for a rollback. Empty for a dry run, and for a request that has nothing to carry out.",
+							Type:        []string{"string"},
 							Format:      "",
 						},
 					},

@@ -41,6 +41,9 @@ type MirrorSyncStatus struct {
 	// accepted means that the request is stored and will be carried out, even if this server restarts.
 	// +optional
 	Accepted bool `json:"accepted,omitempty"`
+	// id is the id of the request in status.syncs of the GitDestinationStatus. Empty for a dry run.
+	// +optional
+	ID string `json:"id,omitempty"`
 	// message describes what was found, or where it will be reported.
 	// +optional
 	Message string `json:"message,omitempty"`

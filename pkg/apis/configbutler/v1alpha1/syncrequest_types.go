@@ -77,6 +77,11 @@ type RequestOutcome struct {
 	// accepted means that the request is stored and will be carried out, even if this server restarts.
 	// +optional
 	Accepted bool `json:"accepted,omitempty"`
+	// id is spec.batch of the record that the request creates, if any. Until the request is carried out, it is also the id
+	// in status.pendingRequests of the environment or status.pendingSyncs of the catalog, except for a rollback. Empty for
+	// a dry run, and for a request that has nothing to carry out.
+	// +optional
+	ID string `json:"id,omitempty"`
 	// message describes what was done, or where it will be reported.
 	// +optional
 	Message string `json:"message,omitempty"`
