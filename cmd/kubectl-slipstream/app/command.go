@@ -29,7 +29,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-slipstream",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
-		Short:         "See who changed what and get it back, what an Environment lacks, and have a SyncPipeline send now",
+		Short:         "See who changed what and get it back, sync and decide, and find out what an Environment lacks",
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -45,7 +45,20 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
 	utilruntime.Must(addCompletions(root, cli.NewCompleter(config))) // It fails only for flags that do not exist.
+	explainErrors(root, config)
 	return root
+}
+
+// explainErrors has the errors of all commands say what the user can do about them.
+func explainErrors(command *cobra.Command, config genericclioptions.RESTClientGetter) {
+	for _, child := range command.Commands() {
+		if run := child.RunE; run != nil {
+			child.RunE = func(command *cobra.Command, args []string) error {
+				return cli.Explain(command.Context(), config, run(command, args))
+			}
+		}
+		explainErrors(child, config)
+	}
 }
 
 // IsFailure reports whether an error of the command is to be printed.

@@ -17,7 +17,8 @@ const (
 	exitError     = 2
 	// exitFailed is returned after a request that was executed and failed.
 	exitFailed = 3
-	// exitConflict is returned if the state of an object does not allow the request, such as a suspended pipeline.
+	// exitConflict is returned if the state of an object does not allow the request, such as a suspended pipeline, or if a sync ended with
+	// conflicts or was superseded.
 	exitConflict  = 4
 	exitForbidden = 5
 	// exitTimeout is returned after the time limit. The request continues.
@@ -28,6 +29,9 @@ const (
 
 // ErrFailed is wrapped by the errors of requests that were executed and failed.
 var ErrFailed = errors.New("failed")
+
+// ErrConflict is wrapped by the errors of syncs that ended with conflicts of fields, or that a newer sync has replaced.
+var ErrConflict = errors.New("conflict")
 
 // ErrDifferent is returned by diff if there is a difference, which is printed.
 var ErrDifferent = errors.New("there are differences")
@@ -50,7 +54,7 @@ func ExitCode(err error) int {
 		return exitInterrupted
 	case apierrors.IsForbidden(err):
 		return exitForbidden
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), errors.Is(err, ErrConflict):
 		return exitConflict
 	}
 	return exitError

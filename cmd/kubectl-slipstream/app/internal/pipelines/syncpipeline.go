@@ -105,8 +105,8 @@ func (s *syncPipeline) follow(
 	if !s.wait || s.dryRun == cli.DryRunServer || isFinished(answer.Status.Run) {
 		return nil
 	}
-	_, _ = fmt.Fprintln(s.ErrOut, s.waitNotice()) // Nothing depends on it.
-	follower := &follower{api: api, name: name, id: answer.Status.ID, out: s.ErrOut}
+	_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("run", s.timeout)) // Nothing depends on it.
+	follower := &follower{api: api, name: name, id: answer.Status.ID, progress: cli.Progress{Out: s.ErrOut}}
 	run, err := follower.untilFinished(ctx)
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return fmt.Errorf("stopped waiting for the run: %w; the run continues, and kubectl get syncpipeline %s shows its progress", err, name)
@@ -118,14 +118,6 @@ func (s *syncPipeline) follow(
 		answer.Status.Message = "" // It says where to see what has been seen now.
 	}
 	return nil
-}
-
-// waitNotice returns the line that is printed before the wait. It says how the wait can be ended.
-func (s *syncPipeline) waitNotice() string {
-	if s.timeout > 0 {
-		return fmt.Sprintf("Waiting until the run has ended, for at most %s. Ctrl-C ends the wait, and the run continues", s.timeout)
-	}
-	return "Waiting until the run has ended. Ctrl-C ends the wait, and the run continues; --timeout limits the wait"
 }
 
 // report prints what was sent to which sink, and returns an error if not all was.
