@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package environments has the commands for catalogs and environments.
+// Package environments has the commands for catalogs and environments, and those that work alike for destinations and pipelines.
 package environments
 
 import (
@@ -14,6 +14,10 @@ import (
 // NewCommands returns the commands, without diff.
 func NewCommands(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) []*cobra.Command {
 	return []*cobra.Command{
-		newExplainDrift(streams, config), newMissing(streams, config), newSecretDiff(streams, config), newStatus(streams, config),
+		newStatus(streams, config), newExplainDrift(streams, config), newMissing(streams, config), newSecretDiff(streams, config),
+		newSync(streams, config), newRetry(streams, config),
+		newDismiss(streams, config), newUndismiss(streams, config), newResolve(streams, config), newRediscover(streams, config),
+		newRollback(streams, config), newUnpin(streams, config),
+		newPause(streams, config), newResume(streams, config), newSuspend(streams, config), newUnsuspend(streams, config),
 	}
 }

@@ -1,0 +1,107 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// immediate is a command whose request the server carries out before it responds.
+type immediate struct {
+	requester
+	// kinds are those of the objects, the default first.
+	kinds []cli.Kind
+	// request sends the request for an object.
+	request func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error)
+}
+
+// newImmediate returns the command.
+func newImmediate(command *cobra.Command, i *immediate) *cobra.Command {
+	command.Args = cobra.ExactArgs(1)
+	command.RunE = func(command *cobra.Command, args []string) error { return i.run(command.Context(), args[0]) }
+	i.addFlags(command)
+	return command
+}
+
+func (i *immediate) run(ctx context.Context, argument string) error {
+	of, name, err := cli.ParseName(argument, i.kinds...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := i.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	a, err := i.request(ctx, &i.requester, of, name)
+	if err != nil {
+		return i.noResponse(ctx, of, name, err)
+	}
+	return i.report(a)
+}
+
+func newDismiss(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	return newImmediate(&cobra.Command{
+		Use:   "dismiss (ENVIRONMENT | syncstatus/NAME)",
+		Short: "Dismiss the changes that an Environment is offered, until there are newer ones, or a SyncStatus",
+		Long: "Dismiss the changes that an Environment is offered, until there are newer ones. Nothing else changes, and undismiss offers them\n" +
+			"again. A SyncStatus that is dismissed is not tried again.",
+		Example: "  kubectl slipstream dismiss alice\n\n  kubectl slipstream dismiss syncstatus/shop-x7k2p",
+	}, &immediate{
+		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment, cli.SyncStatus},
+		request: func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error) {
+			dismiss := r.api.Environments(r.namespace).Dismiss
+			if of.Resource == cli.SyncStatus.Resource {
+				dismiss = r.api.SyncStatuses(r.namespace).Dismiss
+			}
+			response, err := dismiss(ctx, name, &v1alpha1.Dismissal{}, r.options())
+			if err != nil {
+				return nil, err
+			}
+			return respond(of, name, response, &response.Status), nil
+		},
+	})
+}
+
+func newUndismiss(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	return newImmediate(&cobra.Command{
+		Use:     "undismiss ENVIRONMENT",
+		Short:   "Have an Environment offered again what was dismissed",
+		Example: "  kubectl slipstream undismiss alice",
+	}, &immediate{
+		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment},
+		request: func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error) {
+			response, err := r.api.Environments(r.namespace).Undismiss(ctx, name, &v1alpha1.Undismissal{}, r.options())
+			if err != nil {
+				return nil, err
+			}
+			return respond(of, name, response, &response.Status), nil
+		},
+	})
+}
+
+func newRediscover(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	return newImmediate(&cobra.Command{
+		Use:     "rediscover ENVIRONMENT",
+		Short:   "Find anew what the workloads of an Environment refer to, and compare it with the source",
+		Example: "  kubectl slipstream rediscover alice",
+	}, &immediate{
+		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment},
+		request: func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error) {
+			response, err := r.api.Environments(r.namespace).Rediscover(ctx, name, &v1alpha1.Rediscovery{}, r.options())
+			if err != nil {
+				return nil, err
+			}
+			return respond(of, name, response, &response.Status), nil
+		},
+	})
+}

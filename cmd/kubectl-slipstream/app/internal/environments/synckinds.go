@@ -1,0 +1,207 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package environments
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
+)
+
+// environmentSync syncs environments.
+type environmentSync struct {
+	*requester
+	action    string
+	workloads []string
+	spec      v1alpha1.SyncRequestSpec
+}
+
+// environmentFlags are the flags for environments only.
+var environmentFlags = []string{"action", "force", "workload", "expected-catalog-sync", "expected-dependency-sync"}
+
+// actions are the values of --action.
+var actions = map[string]v1alpha1.SyncAction{
+	"all": v1alpha1.SyncActionAll, "catalog": v1alpha1.SyncActionCatalog, "cluster": v1alpha1.SyncActionCluster,
+}
+
+func (s *environmentSync) addFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringVar(&s.action, "action", "all", "catalog (workloads, with what they refer to), cluster (only what workloads refer to) or all.")
+	flags.BoolVar(&s.spec.Force, "force", false,
+		"Begin although a window is closed or a revision is pinned, and take over objects that the environment has not written.")
+	flags.StringArrayVar(&s.workloads, "workload", nil, "Sync only this workload, as KIND/NAME. Repeatable.")
+	flags.StringVar(&s.spec.ExpectedCatalogSync, "expected-catalog-sync", "",
+		"Fail if the catalog offers something newer than this status.latestCatalogSync.")
+	flags.StringVar(&s.spec.ExpectedDependencySync, "expected-dependency-sync", "",
+		"Fail if there are newer changes than this status.latestDependencySync.")
+}
+
+// parse sets the spec of requests.
+func (s *environmentSync) parse() error {
+	action, known := actions[s.action]
+	if !known {
+		return fmt.Errorf("--action is %q: it is all, catalog or cluster", s.action)
+	}
+	s.spec.Action = action
+	for _, argument := range s.workloads {
+		workload, err := parseWorkload(argument)
+		if err != nil {
+			return fmt.Errorf("--workload: %w", err)
+		}
+		s.spec.Workloads = append(s.spec.Workloads, workload)
+	}
+	return nil
+}
+
+// workloadKinds are the kinds of workloads by the names that kubectl has for them.
+var workloadKinds = map[string]v1alpha1.WorkloadKind{
+	"deployment": v1alpha1.WorkloadDeployment, "deploy": v1alpha1.WorkloadDeployment,
+	"statefulset": v1alpha1.WorkloadStatefulSet, "sts": v1alpha1.WorkloadStatefulSet,
+	"daemonset": v1alpha1.WorkloadDaemonSet, "ds": v1alpha1.WorkloadDaemonSet,
+	"replicaset": v1alpha1.WorkloadReplicaSet, "rs": v1alpha1.WorkloadReplicaSet,
+	"job":     v1alpha1.WorkloadJob,
+	"cronjob": v1alpha1.WorkloadCronJob, "cj": v1alpha1.WorkloadCronJob,
+}
+
+// parseWorkload parses KIND/NAME.
+func parseWorkload(argument string) (v1alpha1.WorkloadReference, error) {
+	word, name, _ := strings.Cut(argument, "/")
+	word, _, _ = strings.Cut(strings.ToLower(word), ".")
+	kind, known := workloadKinds[word]
+	if !known {
+		kind, known = workloadKinds[strings.TrimSuffix(word, "s")]
+	}
+	if !known || name == "" {
+		return v1alpha1.WorkloadReference{}, fmt.Errorf(
+			"%q is no workload: write KIND/NAME with deployment, statefulset, daemonset, replicaset, job or cronjob", argument)
+	}
+	return v1alpha1.WorkloadReference{Kind: kind, Name: name}, nil
+}
+
+func (s *environmentSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
+	list, err := s.api.Environments(s.namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
+	response, err := s.api.Environments(s.namespace).Sync(ctx, name, &v1alpha1.SyncRequest{Spec: s.spec}, s.options())
+	if err != nil {
+		return &answer{of: cli.Environment, name: name, err: s.noResponse(ctx, cli.Environment, name, err)}
+	}
+	a := respond(cli.Environment, name, response, &response.Status.RequestOutcome)
+	a.plan = response.Status.Plan
+	s.carryOut(ctx, a, progress)
+	return a
+}
+
+// catalogSync has the sources of catalogs read.
+type catalogSync struct{ *requester }
+
+func (s *catalogSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
+	list, err := s.api.AppCatalogs(s.namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+func (s *catalogSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
+	response, err := s.api.AppCatalogs(s.namespace).Sync(ctx, name, &v1alpha1.CatalogSync{}, s.options())
+	if err != nil {
+		return &answer{of: cli.AppCatalog, name: name, err: s.noResponse(ctx, cli.AppCatalog, name, err)}
+	}
+	a := respond(cli.AppCatalog, name, response, &response.Status)
+	s.carryOut(ctx, a, progress)
+	return a
+}
+
+// destinationSync compares GitDestinations with the cluster.
+type destinationSync struct {
+	*requester
+	spec v1alpha1.MirrorSyncSpec
+}
+
+// destinationFlags are the flags for GitDestinations only.
+var destinationFlags = []string{"type", "full"}
+
+func (s *destinationSync) addFlags(command *cobra.Command) {
+	flags := command.Flags()
+	flags.StringSliceVar(&s.spec.Types, "type", nil, "Compare only these types of a GitDestination, such as configmaps or deployments.apps.")
+	flags.BoolVar(&s.spec.Full, "full", false, "Read the branch of a GitDestination again before it is compared.")
+}
+
+func (s *destinationSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
+	list, err := s.api.GitDestinations(s.namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list.Items {
+		names = append(names, list.Items[i].Name)
+	}
+	return names, nil
+}
+
+func (s *destinationSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
+	response, err := s.api.GitDestinations(s.namespace).Sync(ctx, name, &v1alpha1.MirrorSync{Spec: s.spec}, s.options())
+	if err != nil {
+		return &answer{of: cli.GitDestination, name: name, err: s.noResponse(ctx, cli.GitDestination, name, err)}
+	}
+	a := &answer{of: cli.GitDestination, name: name, object: response, state: response.Status.Message}
+	if s.wait && !s.isDryRun() {
+		a.err = s.follow(ctx, a, response, progress)
+	}
+	return a
+}
+
+// follow waits until a comparison has ended, and updates the answer with what it has found.
+func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alpha1.MirrorSync, progress *cli.Progress) error {
+	status := &response.Status
+	if !isCompared(status.Found) {
+		err := cli.Follow(ctx, s.api.GitDestinationStatuses(s.namespace), cli.GitDestinationStatus, a.name, &v1alpha1.GitDestinationStatus{},
+			func(now *v1alpha1.GitDestinationStatus) (bool, error) {
+				i := slices.IndexFunc(now.Status.Syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == status.ID })
+				if i < 0 {
+					progress.Say(now.Status.State)
+					return false, nil
+				}
+				status.Found = &now.Status.Syncs[i]
+				progress.Say(summary.Comparison(status.Found))
+				return isCompared(status.Found), nil
+			})
+		if isOver(err) {
+			return fmt.Errorf("stopped waiting for %s: %w; the sync continues, and %s shows its progress", a.of.Named(a.name), err, s.watchCommand(a))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	a.state = summary.Comparison(status.Found)
+	status.Message = a.state
+	if failed := status.Found.Failures; len(failed) > 0 {
+		return fmt.Errorf("the sync %w: not all types could be compared, and they are tried again", cli.ErrFailed)
+	}
+	return nil
+}
+
+func isCompared(found *v1alpha1.SyncProgress) bool {
+	return found != nil && found.CompletionTime != nil
+}
