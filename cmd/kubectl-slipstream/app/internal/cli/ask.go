@@ -35,7 +35,9 @@ type Questions struct {
 }
 
 // NewQuestions returns questions that are written to out, with the answers in the lines of in.
-func NewQuestions(in io.Reader, out io.Writer) *Questions { return &Questions{bufio.NewReader(in), out} }
+func NewQuestions(in io.Reader, out io.Writer) *Questions {
+	return &Questions{bufio.NewReader(in), out}
+}
 
 // Ask asks a question, and returns the answer without blanks around it and in lower case. It returns io.EOF with the last answer if there
 // are no more. If ctx ends, it does not wait for the answer, and no other question can be asked: the read ends with the process.

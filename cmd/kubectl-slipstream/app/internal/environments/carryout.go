@@ -41,13 +41,12 @@ func (r *requester) follow(ctx context.Context, a *answer, progress *cli.Progres
 		}
 	}
 	for _, name := range a.outcome.SyncStatuses {
-		record, err := r.untilEnded(ctx, name, len(a.records) > 0, progress)
+		record, err := r.untilEnded(ctx, a, name, progress)
 		if err != nil {
 			return err
 		}
 		if record != nil {
 			a.records = append(a.records, record)
-			a.state = syncstatus.Summary(record)
 			if problem := r.problemOf(record); problem != nil {
 				return problem
 			}
@@ -64,11 +63,11 @@ func (r *requester) untilBegun(ctx context.Context, a *answer, progress *cli.Pro
 		if a.outcome.SyncStatuses = names; err != nil || len(names) > 0 {
 			return err == nil, err
 		}
+		if waited = waited || waits; waited { // Otherwise the response says more.
+			a.state = state
+		}
 		if waits {
 			progress.Say(state)
-			waited = true
-		} else if waited {
-			a.state = state
 		}
 		return !waits, nil
 	}
@@ -112,16 +111,17 @@ func (r *requester) recordsOf(ctx context.Context, a *answer) ([]string, error) 
 
 // untilEnded waits until a record has ended, or a user has to act, and returns it. A record of dependencies beside that of a sync is not
 // waited for, because the sync includes it: it returns nil for it.
-func (r *requester) untilEnded(ctx context.Context, name string, beside bool, progress *cli.Progress) (ended *v1alpha1.SyncStatus, err error) {
+func (r *requester) untilEnded(ctx context.Context, a *answer, name string, progress *cli.Progress) (ended *v1alpha1.SyncStatus, err error) {
+	beside := len(a.records) > 0
 	err = cli.Follow(ctx, r.api.SyncStatuses(r.namespace), cli.SyncStatus, name, &v1alpha1.SyncStatus{}, func(s *v1alpha1.SyncStatus) (bool, error) {
 		if beside && s.Spec.Type == v1alpha1.SyncTypeDependency {
 			return true, nil
 		}
-		if rests(s) {
+		if a.state = syncstatus.Summary(s); rests(s) {
 			ended = s
 			return true, nil
 		}
-		progress.Say(syncstatus.Summary(s))
+		progress.Say(a.state)
 		return false, nil
 	})
 	return ended, err

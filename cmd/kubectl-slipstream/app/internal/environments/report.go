@@ -71,7 +71,7 @@ func (r *requester) printAll(answers []*answer) error {
 	_, _ = fmt.Fprintln(table, "NAME\tSTATE\tRECORD") // Flush has the error.
 	for _, a := range answers {
 		state := a.state
-		if a.object == nil || isOver(a.err) {
+		if a.object == nil {
 			state, _, _ = strings.Cut(a.err.Error(), "\n")
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", printable.Line(a.of.Named(a.name)), summary.Cut(summary.Line(state), stateWidth), firstRecord(a))

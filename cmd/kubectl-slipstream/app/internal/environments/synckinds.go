@@ -184,7 +184,8 @@ func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alp
 					return false, nil
 				}
 				status.Found = &now.Status.Syncs[i]
-				progress.Say(summary.Comparison(status.Found))
+				a.state = summary.Comparison(status.Found)
+				progress.Say(a.state)
 				return isCompared(status.Found), nil
 			})
 		if isOver(err) {
