@@ -29,6 +29,7 @@ func TestEnvironments(t *testing.T) {
 		{"SyncWindows", (*testCluster).testSyncWindows},
 		{"Rollback", (*testCluster).testRollback},
 		{"BranchConflicts", (*testCluster).testBranchConflicts},
+		{"Plugin", (*testCluster).testPlugin},
 		{"Diff", (*testCluster).testDiff},
 		{"ForeignObjects", (*testCluster).testForeignObjects},
 		{"RefusedObjects", (*testCluster).testRefusedObjects},

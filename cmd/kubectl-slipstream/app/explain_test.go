@@ -1,0 +1,134 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package app_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+// namedIn returns an environment in a namespace.
+func namedIn(namespace, name string) []any {
+	return []any{&v1alpha1.Environment{TypeMeta: typeMeta("Environment"), ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}}
+}
+
+// TestWrongName checks that similar names and other namespaces are suggested for a name that does not exist.
+func TestWrongName(t *testing.T) {
+	const anywhere = "/apis/configbutler.ai/v1alpha1/environments/"
+	tests := map[string]struct {
+		name, hint string
+		lives      map[string][]any
+	}{
+		"similar": {
+			name: "alise", hint: "\nDid you mean \"alice\" or \"alike\" in the namespace teams?",
+			lives: map[string][]any{
+				alicePath: namedIn("teams", "alice"), ofTeams + "environments/alike": namedIn("teams", "alike"), ofTeams + "environments/bob": namedIn("teams", "bob"),
+			},
+		},
+		"elsewhere": {
+			name: "carol", hint: "\nThere is one of this name in the namespace others: give it with -n",
+			lives: map[string][]any{alicePath: namedIn("teams", "alice"), anywhere + "carol": namedIn("others", "carol")},
+		},
+		"nothing like it": {name: "zebra", lives: map[string][]any{alicePath: namedIn("teams", "alice")}},
+		"nothing at all":  {name: "zebra"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, _, code, err := serveRequests(t, tt.lives, nil).in(t, "sync", tt.name)
+			want := `environments.configbutler.ai "` + tt.name + `" not found` + tt.hint
+			if code != 2 || err == nil || err.Error() != want {
+				t.Errorf("exit code %d: %v, want %s", code, err, want)
+			}
+		})
+	}
+}
+
+// TestMissingPermission checks that the role that has a permission is named, with the command that grants it.
+func TestMissingPermission(t *testing.T) {
+	environments := v1alpha1.Resource("environments")
+	tests := map[string]struct{ message, hint string }{
+		"in a namespace": {
+			`User "jane@example.com" cannot create resource "environments/sync" in API group "configbutler.ai" in the namespace "teams"`,
+			"\nYou (jane@example.com) lack the permission to create environments/sync in the namespace teams. The ClusterRole slipstream-edit has it. " +
+				"An administrator grants it with:\n  kubectl create rolebinding slipstream-edit-jane-example.com -n teams --clusterrole=slipstream-edit " +
+				"--user=jane@example.com",
+		},
+		"of an account": {
+			`User "system:serviceaccount:ci:bot" cannot list resource "environments" in API group "configbutler.ai" at the cluster scope`,
+			"\nYou (system:serviceaccount:ci:bot) lack the permission to list environments in the whole cluster. The ClusterRole slipstream-view has it. " +
+				"An administrator grants it with:\n  kubectl create clusterrolebinding slipstream-view-system-serviceaccount-ci-bot " +
+				"--clusterrole=slipstream-view --serviceaccount=ci:bot",
+		},
+		"of a user that a shell would interpret": {
+			`User "o'neil; x" cannot get resource "environments/secretdiff" in API group "configbutler.ai" in the namespace "teams"`,
+			"\nYou (o'neil; x) lack the permission to get environments/secretdiff in the namespace teams. The ClusterRole slipstream-admin has it. " +
+				"An administrator grants it with:\n  kubectl create rolebinding 'slipstream-admin-o'\\''neil;-x' -n teams --clusterrole=slipstream-admin " +
+				"'--user=o'\\''neil; x'",
+		},
+		"on other objects": {
+			`User "jane" cannot get resource "secrets" in API group "" in the namespace "teams"`,
+			"\nYou (jane) lack the permission to get secrets in the namespace teams.",
+		},
+		"that the server checks": {`user "jane" cannot create deployments in the namespace alice: ask for a Role`, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			forbidden := apierrors.NewForbidden(environments, "alice", errors.New(tt.message))
+			_, _, code, err := serveRequests(t, nil, map[string]any{alicePath + "/sync": forbidden.Status()}).in(t, "sync", "alice")
+			if want := forbidden.Error() + tt.hint; code != 5 || err == nil || err.Error() != want {
+				t.Errorf("exit code %d: %v\nwant %s", code, err, want)
+			}
+		})
+	}
+}
+
+// TestAPIThatDoesNotAnswer checks what is said about each part that can be missing.
+func TestAPIThatDoesNotAnswer(t *testing.T) {
+	status := func(code int) metav1.Status {
+		return apierrors.NewGenericServerResponse(code, http.MethodPost, v1alpha1.Resource("environments"), "alice", "no", 0, true).Status()
+	}
+	const group = "/apis/configbutler.ai/v1alpha1"
+	tests := map[string]struct {
+		answers map[string]any
+		hint    string
+	}{
+		"not installed": {map[string]any{alicePath + "/sync": status(http.StatusNotFound)}, "\nSlipstream is not installed in this cluster"},
+		"server that does not run": {
+			map[string]any{alicePath + "/sync": status(http.StatusServiceUnavailable)},
+			"\nSlipstream's API is registered, and its server does not answer now.",
+		},
+		"server that stops": {
+			map[string]any{alicePath + "/sync": status(http.StatusNotFound), group: status(http.StatusServiceUnavailable)},
+			"\nSlipstream's API is registered, and its server does not answer now.",
+		},
+		"older server": {
+			map[string]any{alicePath + "/sync": status(http.StatusNotFound), group: &metav1.APIResourceList{}},
+			"\nSlipstream in this cluster does not have this request: it is older than the plugin.",
+		},
+		"no login": {map[string]any{alicePath + "/sync": status(http.StatusUnauthorized)}, "\nThe login is not valid, or has expired."},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, _, code, err := serveRequests(t, nil, tt.answers).in(t, "sync", "alice")
+			if code != 2 || err == nil || !strings.Contains(err.Error(), tt.hint) {
+				t.Errorf("exit code %d: %v", code, err)
+			}
+		})
+	}
+	t.Run("cluster that is down", func(t *testing.T) {
+		s := serveRequests(t, nil, nil)
+		s.Close()
+		_, _, code, err := s.in(t, "sync", "alice")
+		if code != 2 || err == nil || !strings.Contains(err.Error(), "\nThe API server "+s.URL+" cannot be reached. Check the address") {
+			t.Errorf("exit code %d: %v", code, err)
+		}
+	})
+}
