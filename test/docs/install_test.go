@@ -50,7 +50,7 @@ func TestInstall(t *testing.T) {
 		"HELM_CACHE_HOME="+folder, "HELM_CONFIG_HOME="+folder, "HELM_DATA_HOME="+folder,
 		"PATH="+strings.Join([]string{
 			filepath.Join(root, "test/docs/testdata/bin"), filepath.Dir(cluster.Env(devcluster.EnvKubectl)), filepath.Dir(helm(t, root)),
-			os.Getenv("PATH"),
+			filepath.Join(root, "bin"), os.Getenv("PATH"),
 		}, ":"))
 	installing, removing := splitAt(t, root, installPage, "## Uninstalling")
 	_, fromReadme := splitAt(t, root, "README.md", installHeading)
