@@ -23,6 +23,7 @@ type command struct {
 // testPlugin runs the commands that request and decide as dave, who may edit, and as nora, who may do nothing.
 func (s *testCluster) testPlugin(t *testing.T) {
 	c := s.newFixture(t, "plugged", shop, workloads("api", "worker"))
+	s.Apply(t, people.In(c.team, people.Sources, people.Server))
 	s.NewMirror(t, c.team).Watch(t, "settings", "configmaps")
 	c.mustApply(t, "alice")
 	s.dave.Run(t, "label", "-n", c.team, "envt/alice", "team=a")
@@ -117,8 +118,9 @@ func (c *fixture) testPluginResolve(t *testing.T) {
 	patch(t, c.dave, bob, "api", fmt.Sprintf(imageAndMemory, "shop/api:dave", "1Gi"))
 	patch(t, c.ann, c.source, "api", fmt.Sprintf(imageAndMemory, "shop/api:3", "128Mi"))
 	c.waitForRevision(t, "bob", 3)
+	c.follow(t, c.dave, command{line: "sync bob", code: 4, want: "decide about the fields with kubectl slipstream resolve bob -n " + c.team})
+	c.waitForStatus(t, "bob", "Conflict: 2 fields")
 	c.follow(t, c.dave,
-		command{line: "sync bob", code: 4, want: "decide about the fields with kubectl slipstream resolve bob -n " + c.team},
 		command{line: "resolve bob", code: 4, want: "  catalog  \"shop/api:3\"\n"},
 		command{line: "resolve bob --keep=/spec/paused", code: 2, want: "--keep=/spec/paused is none of the conflicts"},
 		command{line: "resolve bob --keep=" + imageField + " --take", want: "environment/bob: Synced"},
