@@ -33,6 +33,7 @@ func (s *testCluster) testPlugin(t *testing.T) {
 	)
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	c.testPluginWithoutRights(t)
+	c.testPluginWithWrongNames(t)
 
 	c.setImage(t, "api", "shop/api:2")
 	c.waitForRevision(t, "alice", 2)
@@ -87,6 +88,23 @@ func (c *fixture) testPluginWithoutRights(t *testing.T) {
 			"kubectl create rolebinding slipstream-%[1]s-nora -n %[2]s --clusterrole=slipstream-%[1]s --user=nora", role, c.team)})
 	}
 	c.follow(t, nora, command{line: "suspend syncpipeline/index", code: 5, want: "kubectl create clusterrolebinding slipstream-view-nora"})
+}
+
+// testPluginWithWrongNames runs all commands with a name that does not exist. Each suggests the one that is meant.
+func (c *fixture) testPluginWithWrongNames(t *testing.T) {
+	t.Helper()
+	for meant, lines := range map[string][]string{
+		"alice": {
+			"dismiss alise", "undismiss alise", "rediscover alise", "resolve alise", "rollback alise", "rollback alise --to 1", "unpin alise",
+			"retry environment/alise",
+		},
+		"shop": {"sync catalog/shpo", "rollback catalog/shpo", "unpin catalog/shpo", "pause shpo", "resume shpo", "retry catalog/shpo"},
+		"main": {"sync gitdestination/mian", "suspend mian", "unsuspend mian"},
+	} {
+		for _, line := range lines {
+			c.follow(t, c.dave, command{line: line, code: 2, want: fmt.Sprintf("Did you mean %q in the namespace %s?", meant, c.team)})
+		}
+	}
 }
 
 // testPluginRetry has a sync fail because of an object that the environment has not written.
@@ -146,6 +164,5 @@ func (c *fixture) testPluginOtherKinds(t *testing.T) {
 		command{line: "suspend main", want: "gitdestination/main suspended"},
 		command{line: "sync gitdestination/main", code: 4, want: "spec.suspend is set"},
 		command{line: "unsuspend main", want: "gitdestination/main no longer suspended"},
-		command{line: "suspend mian", code: 2, want: `Did you mean "main"`},
 	)
 }

@@ -78,6 +78,7 @@ func TestDecisions(t *testing.T) {
 		{args: "rediscover alice", out: "environment/alice: Found anew\n", request: "POST environments/alice/rediscover? "},
 		{args: "retry environment/alice --wait=false", out: "syncstatus/alice-b4d9q: Attempt 2 is under way\n", request: "POST syncstatuses/alice-b4d9q/retry? "},
 		{args: "retry catalog/shop", code: 4, problem: "no SyncStatus of catalog/shop has failed, so nothing is left to try"},
+		{args: "retry environment/zed", code: 2, problem: `environments.configbutler.ai "zed" not found`},
 		{args: "retry other", code: 2, problem: "not found", request: "POST syncstatuses/other/retry? "},
 		{
 			args: "rollback alice --wait=false", out: "environment/alice: It goes\n",

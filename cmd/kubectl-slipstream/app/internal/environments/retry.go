@@ -82,7 +82,20 @@ func (r *retry) failedOf(ctx context.Context, of cli.Kind, name string) (string,
 		}
 	}
 	if newest == nil {
+		if err := r.exists(ctx, of, name); err != nil {
+			return "", err
+		}
 		return "", fmt.Errorf("%w: no SyncStatus of %s has failed, so nothing is left to try", cli.ErrConflict, of.Named(name))
 	}
 	return newest.Name, nil
+}
+
+// exists returns an error if an environment or catalog does not exist.
+func (r *retry) exists(ctx context.Context, of cli.Kind, name string) (err error) {
+	if of.Resource == cli.AppCatalog.Resource {
+		_, err = r.api.AppCatalogs(r.namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	}
+	_, err = r.api.Environments(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	return err
 }
