@@ -152,10 +152,14 @@ func TestConflicts(t *testing.T) {
 func (s *fixture) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
 	s.t.Helper()
 	var shown []v1alpha1.FieldConflict
+	values := map[string]string{imageAt: `"web:jane" "web:2"`, memoryAt: `"1Gi" "128Mi"`}
 	for _, change := range p.Changes(plan.HideSecrets) {
 		for _, field := range change.Fields {
 			if field.Conflict {
 				shown = append(shown, v1alpha1.FieldConflict{Field: field.Field, Managers: field.Owners})
+				if got := value(field.Before) + " " + value(field.After); got != values[field.Field] {
+					s.t.Errorf("%s: %s, want %s", field.Field, got, values[field.Field])
+				}
 			}
 		}
 	}
@@ -205,4 +209,12 @@ func TestBase(t *testing.T) {
 	if got := lines(base.sync()); len(got) != 1 || got[0] != "create Deployment web: the catalog offers it" {
 		t.Errorf("steps after the Branch was deleted: %q", got)
 	}
+}
+
+// value returns a value of a diff, or nothing if there is none.
+func value(json *string) string {
+	if json == nil {
+		return ""
+	}
+	return *json
 }

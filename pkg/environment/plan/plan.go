@@ -75,6 +75,8 @@ type Step struct {
 	Apply *unstructured.Unstructured `json:"-"`
 	// After is the predicted object without managedFields. It is nil if the object is left alone or deleted.
 	After *unstructured.Unstructured `json:"-"`
+	// Offered is what the catalog offers for an object in conflict, nil for others.
+	Offered *unstructured.Unstructured `json:"-"`
 	// Desired becomes the object's base once the step has been executed. It is nil if a conflict is unresolved.
 	Desired *unstructured.Unstructured `json:"-"`
 }

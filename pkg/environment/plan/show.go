@@ -11,6 +11,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 )
 
 // Values selects whether the values of Secrets are shown. Values of hidden steps are never shown.
@@ -119,9 +120,12 @@ func (p *Plan) conflict(s Step) []v1alpha1.FieldChange {
 		}
 		var fields []v1alpha1.FieldChange
 		for _, field := range conflict.Fields {
-			fields = append(fields, v1alpha1.FieldChange{
-				Field: field.Field, ChangeType: v1alpha1.ChangeChanged, Owners: field.Managers, Conflict: true,
-			})
+			shown := v1alpha1.FieldChange{Field: field.Field, ChangeType: v1alpha1.ChangeChanged, Owners: field.Managers, Conflict: true}
+			if path, err := fieldpath.Parse(field.Field); err == nil {
+				at := diff.Difference{Path: path}
+				shown.Before, shown.After = at.ValueIn(s.Live), at.ValueIn(s.Offered)
+			}
+			fields = append(fields, shown)
 		}
 		return fields
 	}

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -86,7 +87,7 @@ func (p *stepPlanner) merge(ctx context.Context, s Step, w *desiredObject, owner
 	case err != nil:
 		return Step{}, err
 	case len(done.conflicts) > 0:
-		s.Reason, s.Desired = "a user must decide about fields that were changed here and in the catalog", nil
+		s.Reason, s.Desired, s.Offered = "a user must decide about fields that were changed here and in the catalog", nil, cmp.Or(v.Unpatched, v.Desired)
 		conflict, err := p.merger.conflictOf(ctx, s.Key, w, done.conflicts)
 		if err != nil {
 			return Step{}, err

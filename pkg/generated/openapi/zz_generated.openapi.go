@@ -3635,7 +3635,7 @@ func schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref common.ReferenceCallb
 					},
 					"after": {
 						SchemaProps: spec.SchemaProps{
-							Description: "after is the value after the sync, as JSON. Absent if there is none, or if it is hidden.",
+							Description: "after is the value after the sync, or, in conflict, the one that the catalog offers, as JSON. Absent if there is none, or if it is hidden.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -152,7 +152,8 @@ type FieldChange struct {
 	// before is the value in the environment, as JSON. Absent if there is none, or if it is hidden.
 	// +optional
 	Before *string `json:"before,omitempty"`
-	// after is the value after the sync, as JSON. Absent if there is none, or if it is hidden.
+	// after is the value after the sync, or, in conflict, the one that the catalog offers, as JSON. Absent if there is none,
+	// or if it is hidden.
 	// +optional
 	After *string `json:"after,omitempty"`
 	// hidden means that the values are not shown, because they belong to a Secret, which the subresource secretdiff
