@@ -31,9 +31,19 @@ func own(resource string) completedName {
 func completedArguments() map[string]completedName {
 	pipelines := own("syncpipelines")
 	pipelines.clusterScoped = true
-	return map[string]completedName{
-		"missing": own("environments"), "show": own("changes"), "sync-pipeline": pipelines, "undo": own("changes"),
+	arguments := map[string]completedName{"retry": own("syncstatuses"), "show": own("changes"), "sync-pipeline": pipelines, "undo": own("changes")}
+	for resource, commands := range map[string][]string{
+		"environments": {
+			"dismiss", "explain-drift", "missing", "rediscover", "resolve", "rollback", "secretdiff", "sync", "undismiss", "unpin",
+		},
+		"appcatalogs":     {"pause", "resume"},
+		"gitdestinations": {"suspend", "unsuspend"},
+	} {
+		for _, command := range commands {
+			arguments[command] = own(resource)
+		}
 	}
+	return arguments
 }
 
 // completedObjects are the commands whose arguments are objects of any type.

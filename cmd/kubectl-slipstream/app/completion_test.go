@@ -29,8 +29,8 @@ func named(names ...string) map[string]any {
 	return map[string]any{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadataList", "items": items}
 }
 
-// completed is a cluster with names to complete.
-func completed() map[string]any {
+// completable is a cluster with names to complete.
+func completable() map[string]any {
 	return map[string]any{
 		"/api": metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}},
 		"/api/v1": metav1.APIResourceList{
@@ -61,7 +61,7 @@ func completed() map[string]any {
 }
 
 func TestCompletion(t *testing.T) {
-	s := fixed(t, completed())
+	s := fixed(t, completable())
 	cache := t.TempDir()
 	for name, test := range map[string]struct {
 		args []string
@@ -153,7 +153,7 @@ printf '%s\n' "${COMPREPLY[@]}"
 `
 
 func TestCompletionInBash(t *testing.T) {
-	s := fixed(t, completed())
+	s := fixed(t, completable())
 	path := plugin(t)
 	config := filepath.Join(t.TempDir(), "kubeconfig")
 	content := "apiVersion: v1\nkind: Config\nclusters: [{name: a, cluster: {server: '" + s.URL + "'}}]\n" +

@@ -184,7 +184,7 @@ func choices(conflicts []*conflict, what decision) (out []v1alpha1.ConflictChoic
 	return out
 }
 
-// undecidedOf returns how many fields nobody has decided about.
+// undecidedOf returns how many fields are undecided.
 func undecidedOf(conflicts []*conflict) (count int) {
 	for _, c := range conflicts {
 		if c.decided == undecided {
