@@ -66,6 +66,7 @@ var kindsOfShop = map[string]schema.GroupVersionKind{
 	"configmaps":             {Version: "v1", Kind: "ConfigMap"},
 	"secrets":                {Version: "v1", Kind: "Secret"},
 	"deployments":            {Group: "apps", Version: "v1", Kind: "Deployment"},
+	"ingresses":              {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
 	"namespaces":             {Version: "v1", Kind: "Namespace"},
 	"persistentvolumeclaims": {Version: "v1", Kind: "PersistentVolumeClaim"},
 }
@@ -234,11 +235,15 @@ func (c *pastCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/api":
 		reply(w, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case r.URL.Path == "/apis":
-		apps := metav1.GroupVersionForDiscovery{GroupVersion: "apps/v1", Version: "v1"}
-		reply(w, metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}, Groups: []metav1.APIGroup{
-			{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{apps}, PreferredVersion: apps},
-		}})
-	case r.URL.Path == "/api/v1" || r.URL.Path == "/apis/apps/v1":
+		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}}
+		for _, group := range []string{"apps", "networking.k8s.io"} {
+			version := metav1.GroupVersionForDiscovery{GroupVersion: group + "/v1", Version: "v1"}
+			list.Groups = append(list.Groups, metav1.APIGroup{
+				Name: group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+			})
+		}
+		reply(w, list)
+	case slices.Contains([]string{"/api/v1", "/apis/apps/v1", "/apis/networking.k8s.io/v1"}, r.URL.Path):
 		reply(w, resourcesOf(strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, "/apis/"), "/api/")))
 	case r.URL.Path == changes:
 		c.listChanges(w, r)

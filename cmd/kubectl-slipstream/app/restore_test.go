@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -149,6 +151,26 @@ func TestRestoreCreatesNamespace(t *testing.T) {
 	out, notes, code := c.call("restore", "--to", to, "--yes")
 	if code != 0 || !strings.Contains(out, "Namespace/shop created\nConfigMap/note created\n") {
 		t.Errorf("exit code %d: %s%s", code, out, notes)
+	}
+}
+
+// TestRestoreType names a type in each way that kubectl understands. The group has more than one dot.
+func TestRestoreType(t *testing.T) {
+	for _, name := range []string{"ingresses", "Ingress", "ingresses.networking.k8s.io", "ingresses.v1.networking.k8s.io", "ingress.networking.k8s.io/web"} {
+		c := shop(t)
+		ingress := func(class string) *unstructured.Unstructured {
+			return &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+				"spec": map[string]any{"ingressClassName": class},
+			}}
+		}
+		c.store("ingresses", ingress("a"), nil)
+		to := shaOf(len(c.states) - 1)
+		c.store("ingresses", ingress("b"), nil)
+		out, notes, code := c.call("restore", name, "--to", to, "--yes")
+		if class, _, _ := unstructured.NestedString(c.objects["ingresses/web"].Object, "spec", "ingressClassName"); code != 0 || class != "a" {
+			t.Errorf("%s: exit code %d: %s%s", name, code, out, notes)
+		}
 	}
 }
 

@@ -49,16 +49,12 @@ func objectArgument(config genericclioptions.RESTClientGetter, args []string) (o
 	if err != nil {
 		return of, err
 	}
-	version, parsed := schema.ParseResourceArg(kind)
-	if version == nil {
-		version = &schema.GroupVersionResource{Group: parsed.Group, Resource: parsed.Resource}
-	}
 	discovery, err := config.ToDiscoveryClient()
 	if err != nil {
 		return of, err
 	}
 	expander := restmapper.NewShortcutExpander(mapper, discovery, nil)
-	resource, err := expander.ResourceFor(*version)
+	resource, err := resourceFor(expander, kind)
 	if err != nil {
 		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
 	}
@@ -71,6 +67,17 @@ func objectArgument(config genericclioptions.RESTClientGetter, args []string) (o
 		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
 	}
 	return objectRef{resource: resource.GroupResource(), name: name, clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
+}
+
+// resourceFor returns the type that a user names. After a dot is its group, or as with kubectl its version and group.
+func resourceFor(mapper meta.RESTMapper, name string) (schema.GroupVersionResource, error) {
+	versioned, resource := schema.ParseResourceArg(name)
+	if versioned != nil {
+		if found, err := mapper.ResourceFor(*versioned); err == nil {
+			return found, nil
+		}
+	}
+	return mapper.ResourceFor(resource.WithVersion(""))
 }
 
 // changes returns the field selector for the changes of the object, with further terms by field.
