@@ -137,11 +137,26 @@ func (p Planner) plan(s *Step) (err error) {
 		s.Verb, s.Refusals = Update, []Refusal{{Message: deletionOf(s.Live)}}
 		return nil
 	}
-	updated, err := Updated(p.withoutReasons(s.Live), s.Wanted)
+	return p.planExisting(s)
+}
+
+// planExisting plans a step for an object that is to exist, and does.
+func (p Planner) planExisting(s *Step) error {
+	live := p.withoutReasons(s.Live)
+	updated, err := Updated(live, s.Wanted)
 	if err != nil {
 		return err
 	}
-	if s.Live.GetDeletionTimestamp() == nil && reflect.DeepEqual(updated.Object, p.withoutReasons(s.Live).Object) {
+	isSame := s.Live.GetDeletionTimestamp() == nil && reflect.DeepEqual(updated.Object, live.Object)
+	if isSame && s.Recreate {
+		// The content can lack a value that the object has: no client requests it any more, which no update changes.
+		content, err := p.Content(s.Live)
+		if err != nil {
+			return err
+		}
+		isSame = reflect.DeepEqual(content.Object, s.Wanted.Object)
+	}
+	if isSame {
 		s.Verb = Keep
 		return nil
 	}

@@ -79,7 +79,7 @@ func items(live, now, content []any) []any {
 		for _, item := range live {
 			if i := indexOf(left, item); i >= 0 {
 				left = slices.Delete(left, i, i+1)
-			} else {
+			} else if indexOf(content, item) < 0 {
 				out = append(out, item)
 			}
 		}

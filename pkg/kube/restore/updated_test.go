@@ -4,6 +4,7 @@
 package restore_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -152,6 +153,38 @@ func TestPlanOrders(t *testing.T) {
 	}
 	if difference := cmp.Diff(want, got); difference != "" {
 		t.Errorf("(-want +got)\n%s", difference)
+	}
+}
+
+// TestPlanUnrequested has a value that a user requested, and that the object still has although no client requests it. An update to the same
+// value changes nothing; only a new object has it requested.
+func TestPlanUnrequested(t *testing.T) {
+	const head = "{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, spec: {clusterIP: None, ipFamilies: [IPv4, IPv6]"
+	content := strings.Replace(head, ", uid: u", "", 1)
+	for _, test := range []struct {
+		live, content string
+		recreate      bool
+		verb          restore.Verb
+		written       []any
+	}{
+		{head + "}}", content + "}}", false, restore.Keep, nil},
+		{head + "}}", content + "}}", true, restore.Recreate, []any{"IPv4", "IPv6"}},
+		{head + ", type: ClusterIP}}", content + "}}", false, restore.Update, []any{"IPv4", "IPv6"}},
+		{"{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u}}", "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}", true, restore.Keep, nil},
+	} {
+		state := stateOf(t, test.live, test.content)
+		state.Recreate = test.recreate
+		steps, err := reasons.Plan([]restore.State{state})
+		if err != nil || steps[0].Verb != test.verb {
+			t.Fatalf("%s, recreate %t: %v, %v", test.live, test.recreate, steps[0].Verb, err)
+		}
+		var written []any
+		if steps[0].Write != nil {
+			written, _, _ = unstructured.NestedSlice(steps[0].Write.Object, "spec", "ipFamilies")
+		}
+		if difference := cmp.Diff(test.written, written); difference != "" {
+			t.Errorf("%s, recreate %t: (-want +got)\n%s", test.live, test.recreate, difference)
+		}
 	}
 }
 
