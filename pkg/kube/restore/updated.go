@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
@@ -20,8 +21,21 @@ func Updated(live, content *unstructured.Unstructured) (*unstructured.Unstructur
 	if err != nil {
 		return nil, err
 	}
-	out := fields(live.Object, now.Object, content.Object, true)
-	return (&unstructured.Unstructured{Object: out}).DeepCopy(), nil
+	out := (&unstructured.Unstructured{Object: fields(live.Object, now.Object, content.Object, true)}).DeepCopy()
+	if out.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Service") {
+		setFamilyPolicy(out, live)
+	}
+	return out, nil
+}
+
+// setFamilyPolicy sets the default policy of the addresses of a Service, which is no content, if it has another one. The API server
+// keeps that one if none is written.
+func setFamilyPolicy(out, live *unstructured.Unstructured) {
+	spec, _ := out.Object["spec"].(map[string]any)
+	_, had, _ := unstructured.NestedString(live.Object, "spec", "ipFamilyPolicy")
+	if spec != nil && had && spec["ipFamilyPolicy"] == nil && spec["type"] != string(corev1.ServiceTypeExternalName) {
+		spec["ipFamilyPolicy"] = string(corev1.IPFamilyPolicySingleStack)
+	}
 }
 
 // fields returns the fields of content, and those of live that its canonical form now does not have. If atRoot is set, they are
@@ -39,8 +53,10 @@ func fields(live, now, content map[string]any, atRoot bool) map[string]any {
 		switch {
 		case !isContent && !isWanted:
 			out[name] = value
-		case isWanted:
+		case isWanted && (isContent || !isList(value) || slices.Contains(keptInPart, name)):
 			out[name] = replaced(value, inner, wanted)
+		case isWanted: // A list that was allocated or filled in, such as the rules of a ClusterRole that was aggregated.
+			out[name] = wanted
 		// A spec without its other fields would not be valid.
 		case !atRoot || name != "spec":
 			if left := replaced(value, inner, emptyLike(value)); !isEmpty(left) {
@@ -49,6 +65,14 @@ func fields(live, now, content map[string]any, atRoot bool) map[string]any {
 		}
 	}
 	return out
+}
+
+// keptInPart are the lists of which the canonical form leaves out some items. These stay. It leaves out other lists as a whole.
+var keptInPart = []string{"finalizers", "secrets"}
+
+func isList(value any) bool {
+	_, ok := value.([]any)
+	return ok
 }
 
 // replaced returns the value of a field that exists in live and in content.
@@ -79,7 +103,7 @@ func items(live, now, content []any) []any {
 		for _, item := range live {
 			if i := indexOf(left, item); i >= 0 {
 				left = slices.Delete(left, i, i+1)
-			} else if indexOf(content, item) < 0 {
+			} else {
 				out = append(out, item)
 			}
 		}

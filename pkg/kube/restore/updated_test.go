@@ -68,6 +68,31 @@ func TestUpdated(t *testing.T) {
 			content: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, finalizers: [example.com/y]}, data: {a: c}}`,
 			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u, finalizers: [kubernetes.io/x, example.com/y]}, data: {a: c}}`,
 		},
+		"the default policy of addresses is written if there was another one": {
+			live: `{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1, fd00::1],
+			  ipFamilies: [IPv4, IPv6], ipFamilyPolicy: PreferDualStack}}`,
+			content: `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {ports: [{port: 80}]}}`,
+			want: `{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1, fd00::1],
+			  ipFamilies: [IPv4, IPv6], ipFamilyPolicy: SingleStack, ports: [{port: 80}]}}`,
+		},
+		"an external name has no policy of addresses": {
+			live: `{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1],
+			  ipFamilies: [IPv4], ipFamilyPolicy: PreferDualStack, type: ClusterIP}}`,
+			content: `{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {type: ExternalName, externalName: a.example.com}}`,
+			want: `{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, spec: {clusterIP: 10.0.0.1, clusterIPs: [10.0.0.1],
+			  ipFamilies: [IPv4], type: ExternalName, externalName: a.example.com}}`,
+		},
+		"a ClusterRole loses the rules that were aggregated": {
+			live: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, uid: u}, aggregationRule: {clusterRoleSelectors: []},
+			  rules: [{verbs: ["*"]}, {verbs: [get]}]}`,
+			content: `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, rules: [{verbs: [get]}]}`,
+			want:    `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, uid: u}, rules: [{verbs: [get]}]}`,
+		},
+		"finalizers of the cluster stay beside the first one of a user": {
+			live:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u, finalizers: [kubernetes.io/x]}}`,
+			content: `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, finalizers: [example.com/y]}}`,
+			want:    `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, uid: u, finalizers: [example.com/y, kubernetes.io/x]}}`,
+		},
 		"the token of a ServiceAccount stays": {
 			live: `{apiVersion: v1, kind: Secret, type: kubernetes.io/service-account-token, metadata: {name: a, uid: u,
 			  annotations: {kubernetes.io/service-account.name: s, kubernetes.io/service-account.uid: x}}, data: {token: dA==, ca.crt: Yw==, more: eA==}}`,
