@@ -69,6 +69,7 @@ var kindsOfShop = map[string]schema.GroupVersionKind{
 	"ingresses":              {Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
 	"namespaces":             {Version: "v1", Kind: "Namespace"},
 	"persistentvolumeclaims": {Version: "v1", Kind: "PersistentVolumeClaim"},
+	"widgets":                {Group: "example.com", Version: "v1", Kind: "Widget"}, // The group is not served.
 }
 
 func newPastCluster(t *testing.T) *pastCluster {

@@ -174,6 +174,21 @@ func TestRestoreType(t *testing.T) {
 	}
 }
 
+// TestRestoreUnserved finds an object of a type that is not served any more, with a namespace or without.
+func TestRestoreUnserved(t *testing.T) {
+	for namespace, code := range map[string]int{"shop": 3, "": 3, "other": 2} {
+		c := shop(t)
+		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "a"}}}
+		widget.SetNamespace(namespace)
+		c.store("widgets", widget, nil)
+		to := shaOf(len(c.states) - 1)
+		want := map[int]string{3: `Widget/a is left as it is: no matches for kind "Widget"`, 2: "widgets.example.com/a did not exist in commit " + to}[code]
+		if out, notes, got := c.call("restore", "widgets.example.com/a", "--to", to, "--destination", "teams/main", "--yes"); got != code || !strings.Contains(notes, want) {
+			t.Errorf("namespace %q: exit code %d: %s%s", namespace, got, out, notes)
+		}
+	}
+}
+
 // TestRestoreSeveralDestinations reads the destination of the Change that is named, and otherwise asks for one.
 func TestRestoreSeveralDestinations(t *testing.T) {
 	for _, object := range []string{"cm/note", ""} {

@@ -25,6 +25,8 @@ type objectRef struct {
 	name     string
 	// clusterScoped is set for a type whose objects have no namespace.
 	clusterScoped bool
+	// unserved is set for a type that the cluster does not serve, so that it is not known whether its objects have a namespace.
+	unserved bool
 }
 
 // String returns the object as kubectl writes it, such as deployments.apps/web.

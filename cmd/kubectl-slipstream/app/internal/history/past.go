@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -61,6 +62,11 @@ func (s *session) read(
 		if err != nil {
 			return nil, err
 		}
+		if queries[i].Name != "" && len(objects) == 0 && sel.objects[i].unserved {
+			if objects, err = s.readClusterScoped(ctx, from, queries[i], p); err != nil {
+				return nil, err
+			}
+		}
 		if queries[i].Name != "" && len(objects) == 0 && p.omitted+len(p.unreadable) == left {
 			p.missing = append(p.missing, sel.objects[i])
 		}
@@ -77,6 +83,16 @@ func (s *session) read(
 		return p, nil
 	}
 	return p, s.readSecrets(ctx, from, queries, p)
+}
+
+// readClusterScoped reads a named object of a type that is not served, if it has no namespace.
+func (s *session) readClusterScoped(
+	ctx context.Context, from v1alpha1.NamespacedObjectReference, query v1alpha1.ManifestOptions, p *past,
+) ([]*unstructured.Unstructured, error) {
+	query.Namespace, query.At = "", p.commit.SHA
+	// What is left out is not counted: that can be objects of other namespaces.
+	objects, err := s.readAll(ctx, from, &query, &past{})
+	return slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetNamespace() != "" }), err
 }
 
 // readSecrets reads the Secrets of a state with their values.

@@ -66,7 +66,7 @@ func pastObject(config genericclioptions.RESTClientGetter, arg string) (objectRe
 	if resource.Group == "" || name == "" {
 		return of, err
 	}
-	return objectRef{resource: resource, name: name}, nil
+	return objectRef{resource: resource, name: name, unserved: true}, nil
 }
 
 // queries returns what is asked of a destination.
