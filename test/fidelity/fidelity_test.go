@@ -19,7 +19,7 @@ import (
 )
 
 // TestMirrorMakesTheSameCluster mirrors a cluster, applies the mirror to an empty one, and
-// compares the two clusters and their mirrors.
+// compares the two clusters and their mirrors. Then it restores the first one after changes.
 func TestMirrorMakesTheSameCluster(t *testing.T) {
 	definitions, err := crds.Definitions(t.Context(), t.TempDir())
 	if err != nil {
@@ -47,6 +47,7 @@ func TestMirrorMakesTheSameCluster(t *testing.T) {
 	t.Run("Live", func(t *testing.T) { sameObjects(t, original.objects(t, tree), copied.objects(t, tree)) })
 	t.Run("AppliedAgainToTheOriginal", func(t *testing.T) { original.appliedAgain(t, tree) })
 	t.Run("AppliedPlainlyToTheCopy", func(t *testing.T) { copied.appliedPlainly(t, tree) })
+	t.Run("Restored", original.restored)
 }
 
 // fill applies everything in testdata as a user would.
