@@ -32,7 +32,7 @@ const (
 	DefaultMaxBytes = 256 << 20
 	// maxContent bounds a content with its note in bytes. It is twice the limit of an object in etcd.
 	maxContent = 3 << 20
-	// readPart is the part of the space for contents that were read: one of so many.
+	// readPart divides MaxBytes: a quarter is for contents that were read.
 	readPart = 4
 )
 
@@ -109,15 +109,15 @@ func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 	return c.read(c.noted, blob)
 }
 
-// read reads an entry of a log. One that is damaged is forgotten.
+// read reads an entry of a log. One that cannot be decoded, as after a change of the encryption key, is forgotten.
 func (c *Cache) read(from *segmentLog, blob gitrepo.Hash) (content, note []byte, found bool) {
-	stored, found := from.get(blob)
+	stored, at, found := from.get(blob)
 	if !found {
 		return nil, nil, false
 	}
-	content, note, err := c.open(blob, stored)
+	content, note, err := c.decode(blob, stored)
 	if err != nil {
-		from.forget(blob)
+		from.forget(blob, at)
 		return nil, nil, false
 	}
 	return content, note, true
@@ -147,7 +147,7 @@ func (c *Cache) add(to *segmentLog, contents ...Noted) {
 		if len(each.Content)+len(each.Note) > maxContent {
 			continue
 		}
-		stored, err := c.seal(each.Blob, each.Content, each.Note)
+		stored, err := c.encode(each.Blob, each.Content, each.Note)
 		if err != nil {
 			c.logFailure(err)
 			continue
@@ -170,9 +170,9 @@ func (c *Cache) logFailure(err error) {
 	}
 }
 
-// seal returns the stored form of a content with its note, compressed and encrypted: the length of the content plus one, or zero if there
+// encode returns the stored form of a content with its note, compressed and encrypted: the length of the content plus one, or zero if there
 // is none; the content; and the note.
-func (c *Cache) seal(blob gitrepo.Hash, content, note []byte) ([]byte, error) {
+func (c *Cache) encode(blob gitrepo.Hash, content, note []byte) ([]byte, error) {
 	size := 0
 	if content != nil {
 		size = len(content) + 1
@@ -188,8 +188,8 @@ func (c *Cache) seal(blob gitrepo.Hash, content, note []byte) ([]byte, error) {
 
 var errDamaged = errors.New("a cached content is damaged")
 
-// open is the reverse of seal.
-func (c *Cache) open(blob gitrepo.Hash, stored []byte) (content, note []byte, err error) {
+// decode is the reverse of encode.
+func (c *Cache) decode(blob gitrepo.Hash, stored []byte) (content, note []byte, err error) {
 	packed, err := c.decrypt(blob, stored)
 	if err != nil {
 		return nil, nil, fmt.Errorf("decrypt a cached content: %w", err)

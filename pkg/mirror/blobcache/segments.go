@@ -173,27 +173,27 @@ func (l *segmentLog) has(blob gitrepo.Hash) bool {
 	return found
 }
 
-// get returns the entry of a blob. An entry in the older half of the log is added again, so that it is not removed soon.
-func (l *segmentLog) get(blob gitrepo.Hash) (stored []byte, found bool) {
+// get returns the entry of a blob, and its place. An entry in the older half of the log is added again, so that it is not removed soon.
+func (l *segmentLog) get(blob gitrepo.Hash) (stored []byte, at place, found bool) {
 	l.mu.Lock()
 	at, s, old := l.locate(blob)
 	l.mu.Unlock()
 	if s == nil {
-		return nil, false
+		return nil, at, false
 	}
 	text := make([]byte, at.size)
 	if _, err := s.file.ReadAt(text, int64(at.offset)); err != nil {
-		return nil, false // The segment may be removed meanwhile, and its file closed.
+		return nil, at, false // The segment may be removed meanwhile, and its file closed.
 	}
 	e, ok := parse(text)
 	if !ok || e.blob != blob {
-		l.forget(blob)
-		return nil, false
+		l.forget(blob, at)
+		return nil, at, false
 	}
 	if old {
 		_ = l.add(e) // Otherwise it is removed earlier.
 	}
-	return e.stored, true
+	return e.stored, at, true
 }
 
 // locate returns the place of a blob's entry, its segment, and whether that is in the older half of the log. The segment is nil if there is
@@ -214,11 +214,13 @@ func (l *segmentLog) locate(blob gitrepo.Hash) (at place, s *segment, old bool) 
 	return at, l.segments[i], newer > l.maxBytes/2
 }
 
-// forget removes the entry of a blob.
-func (l *segmentLog) forget(blob gitrepo.Hash) {
+// forget removes the entry of a blob, unless it is at another place by now.
+func (l *segmentLog) forget(blob gitrepo.Hash, at place) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.places, keyOf(blob))
+	if l.places[keyOf(blob)] == at {
+		delete(l.places, keyOf(blob))
+	}
 }
 
 // add adds entries, or replaces them. After an error, the log may lack some of them.
@@ -245,7 +247,7 @@ func (l *segmentLog) write(entries []entry, size int) error {
 	for _, e := range entries {
 		text = e.appendTo(text)
 	}
-	s, err := l.open()
+	s, err := l.active()
 	if err != nil {
 		return err
 	}
@@ -260,8 +262,8 @@ func (l *segmentLog) write(entries []entry, size int) error {
 	return l.evict()
 }
 
-// open returns the segment to which entries are added. The caller holds the lock.
-func (l *segmentLog) open() (*segment, error) {
+// active returns the segment to which entries are added. The caller holds the lock.
+func (l *segmentLog) active() (*segment, error) {
 	number := 1
 	if last := len(l.segments) - 1; last >= 0 {
 		if l.segments[last].size < min(max(l.maxBytes/segmentsPerLog, minSegment), maxSegment) {

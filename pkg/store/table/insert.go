@@ -28,8 +28,8 @@ type Beside struct {
 }
 
 // Insert creates rows. A row whose key exists gets the value that merge returns for the stored and the new value; nil leaves it as it is.
-// The keys must differ. As many rows at a time as Put writes are written all or none, with the writes beside them as far as they fit in.
-// Rows that others write or delete meanwhile are neither overwritten nor created again.
+// The keys must differ. Rows are written in transactions of up to [MaxAtomicRows] rows and [MaxAtomicBytes], each all or none, with the
+// writes beside them that fit in. Rows that others write or delete meanwhile are neither overwritten nor created again.
 func (t *Table) Insert(ctx context.Context, merge func(stored, value []byte) []byte, beside Beside, rows ...Row) error {
 	i := inserter{table: t, merge: merge}
 	for _, row := range beside.Rows {
@@ -83,7 +83,7 @@ type insertion struct {
 	encrypted []byte
 }
 
-// add makes place for a write of a size: if it does not fit, the collected ones are made first.
+// add makes room for a write of a size: if it does not fit, the collected ones are made first.
 func (i *inserter) add(ctx context.Context, size int) error {
 	if len(i.rows)+len(i.beside) == MaxAtomicRows || i.bytes+size > MaxAtomicBytes {
 		if err := i.flush(ctx); err != nil {
