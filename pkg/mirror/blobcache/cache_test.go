@@ -205,6 +205,37 @@ func TestLongUnusedAreRemoved(t *testing.T) {
 	}
 }
 
+// TestFilesRemovedByOthers removes all files, as an administrator may whose disk is full, while the cache is used.
+func TestFilesRemovedByOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "files")
+	const maxBytes = 256 << 10
+	cache := open(t, blobcache.Config{Dir: dir, MaxBytes: maxBytes})
+	random := rand.New(rand.NewPCG(3, 4))
+	put := func() {
+		content := make([]byte, 1000)
+		for i := range content {
+			content[i] = byte(random.Uint32())
+		}
+		cache.Put(gitrepo.BlobHash(content), content)
+		if got, found := cache.Get(gitrepo.BlobHash(content)); found && !bytes.Equal(got, content) {
+			t.Fatal("another content")
+		}
+	}
+	for range 50 {
+		put()
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 500 {
+		put()
+	}
+	found := files(t, dir)
+	if len(found) == 0 || len(found) > 20 {
+		t.Errorf("%d files", len(found))
+	}
+}
+
 // TestFilesAreEncrypted looks for a value in the files, and reads them with another key.
 func TestFilesAreEncrypted(t *testing.T) {
 	dir, content := t.TempDir(), []byte("password: hunter2\n")

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,8 @@ const (
 	// minSegment and maxSegment bound the size of a segment in bytes, apart from its last entry.
 	minSegment, maxSegment = 4 << 10, 16 << 20
 	segmentSuffix          = ".segment"
+	// maxEntry bounds the size of an entry in bytes: a content that cannot be compressed, with what compression and encryption add.
+	maxEntry = maxContent + maxContent/8
 	// maxWrite is the size in bytes beyond which entries are written with another write.
 	maxWrite = 1 << 20
 	// readBuffer is the size in bytes of the reads while a log is opened.
@@ -44,8 +47,12 @@ type entry struct {
 // appendTo appends the entry to the text of a segment.
 func (e entry) appendTo(text []byte) []byte {
 	text = binary.BigEndian.AppendUint32(text, uint32(len(e.stored)))
-	text = binary.BigEndian.AppendUint32(text, crc32.Checksum(e.stored, castagnoli))
+	text = binary.BigEndian.AppendUint32(text, e.checksum())
 	return append(append(text, e.blob[:]...), e.stored...)
+}
+
+func (e entry) checksum() uint32 {
+	return crc32.Update(crc32.Checksum(e.blob[:], castagnoli), castagnoli, e.stored)
 }
 
 // castagnoli is the table of the checksums, which processors compute.
@@ -54,7 +61,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // parse returns the entry of a part of a segment. ok is false if it is damaged.
 func parse(text []byte) (e entry, ok bool) {
 	e = entry{gitrepo.Hash(text[8:headerSize]), text[headerSize:]}
-	return e, binary.BigEndian.Uint32(text[4:]) == crc32.Checksum(e.stored, castagnoli)
+	return e, binary.BigEndian.Uint32(text[4:]) == e.checksum()
 }
 
 // segmentLog stores entries by the hash of their blob, in files that are only appended to: the segments. To write some entries is one
@@ -100,10 +107,10 @@ func openLog(dir string, maxBytes int64) (*segmentLog, error) {
 		return nil, fmt.Errorf("list cached contents: %w", err)
 	}
 	for _, each := range files {
-		text, isSegment := strings.CutSuffix(each.Name(), segmentSuffix)
+		text, _ := strings.CutSuffix(each.Name(), segmentSuffix)
 		number, err := strconv.ParseUint(text, 10, 31)
-		if !isSegment || err != nil {
-			continue
+		if err != nil || !each.Type().IsRegular() || l.path(int(number)) != filepath.Join(dir, each.Name()) {
+			continue // It is not a file of the log.
 		}
 		if err := l.load(int(number)); err != nil {
 			return nil, errors.Join(err, l.close())
@@ -141,7 +148,10 @@ func (l *segmentLog) read(s *segment, size int64) {
 			return
 		}
 		stored := int(binary.BigEndian.Uint32(header[:]))
-		if n, err := content.Discard(stored); stored == 0 || err != nil || n < stored {
+		if stored == 0 || stored > maxEntry || s.size > maxSegment+maxWrite {
+			return
+		}
+		if _, err := content.Discard(stored); err != nil {
 			return
 		}
 		blob := gitrepo.Hash(header[8:])
@@ -191,9 +201,18 @@ func (l *segmentLog) get(blob gitrepo.Hash) (stored []byte, at place, found bool
 		return nil, at, false
 	}
 	if old {
-		_ = l.add(e) // Otherwise it is removed earlier.
+		l.renew(e, at)
 	}
 	return e.stored, at, true
+}
+
+// renew adds an entry again, unless it was replaced meanwhile.
+func (l *segmentLog) renew(e entry, at place) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.places[keyOf(e.blob)] == at {
+		_ = l.write([]entry{e}, headerSize+len(e.stored)) // Otherwise it is removed earlier.
+	}
 }
 
 // locate returns the place of a blob's entry, its segment, and whether that is in the older half of the log. The segment is nil if there is
@@ -225,6 +244,7 @@ func (l *segmentLog) forget(blob gitrepo.Hash, at place) {
 
 // add adds entries, or replaces them. After an error, the log may lack some of them.
 func (l *segmentLog) add(entries ...entry) error {
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return int64(len(e.stored)) > l.maxBytes/2 }) // It would remove most others.
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(entries) > 0 {
@@ -271,6 +291,10 @@ func (l *segmentLog) active() (*segment, error) {
 		}
 		number = l.segments[last].number + 1
 	}
+	// The folder may have been removed to free disk space.
+	if err := os.MkdirAll(l.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create the folder of cached contents: %w", err)
+	}
 	file, err := os.OpenFile(l.path(number), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("create a file of cached contents: %w", err)
@@ -288,7 +312,7 @@ func (l *segmentLog) evict() error {
 	}
 	for bytes > l.maxBytes && len(l.segments) > 0 {
 		oldest := l.segments[0]
-		if err := os.Remove(l.path(oldest.number)); err != nil {
+		if err := os.Remove(l.path(oldest.number)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("remove cached contents: %w", err)
 		}
 		_ = oldest.file.Close() // It has been removed.
