@@ -21,15 +21,23 @@ func DifferingFields(before, after []byte) []string {
 	if bytes.Equal(before, after) {
 		return nil
 	}
-	linesBefore, linesAfter := withoutCommon(linesOf(before), linesOf(after), 0)
-	old, changed := flatten(linesBefore), flatten(linesAfter)
+	old, changed := linesOf(before), linesOf(after)
+	if fields := differing(withoutCommon(old, changed, 0)); len(fields) > 0 {
+		return fields
+	}
+	return differing(old, changed) // Files that Render did not write may differ outside of fields.
+}
+
+// differing returns the paths of the fields in which the lines of two maps differ.
+func differing(before, after [][]byte) []string {
+	old, changed := flatten(before), flatten(after)
 	if old.tooLarge() || changed.tooLarge() {
 		return nil
 	}
-	differing := map[string]struct{}{}
-	old.differences(changed, differing)
-	changed.differences(old, differing)
-	return slices.Sorted(maps.Keys(differing))
+	paths := map[string]struct{}{}
+	old.differences(changed, paths)
+	changed.differences(old, paths)
+	return slices.Sorted(maps.Keys(paths))
 }
 
 // withoutCommon returns the lines of two maps whose fields are at a column without the fields with which both begin and those with which both
