@@ -212,6 +212,9 @@ func (s *stream) store(ctx context.Context) *forwarder {
 			}
 		},
 		changed: func(change Change) {
+			if ctx.Err() != nil {
+				return // The reflector forwards what it has received until it notices.
+			}
 			resourceVersion := change.Object.GetResourceVersion()
 			s.received.Inc()
 			s.handler.Changed(ctx, s.watch, change)
