@@ -50,7 +50,7 @@ func (s *testCluster) testPlugin(t *testing.T) {
 	c.expectImages(t, map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
 	c.follow(t, s.dave,
 		command{line: "unpin alice", want: "environment/alice unpinned"},
-		command{line: "sync alice --workload deployment/api", want: "Synced"},
+		command{line: "sync alice --workloads deployment/api", want: "Synced"},
 	)
 	c.expectImages(t, map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
 	c.testPluginRetry(t)

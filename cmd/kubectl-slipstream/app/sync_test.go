@@ -35,14 +35,14 @@ var (
 // TestSyncFollowsTheRecord checks the request of each flag, and that the last state is printed.
 func TestSyncFollowsTheRecord(t *testing.T) {
 	s := serveRequests(t, map[string][]any{recordPath: recordLives(syncing, completed)}, map[string]any{alicePath + "/sync": syncAnswer(begun)})
-	out, progress, code, err := s.in(t, "sync", "alice", "--action", "cluster", "--force", "--workload", "deploy/web", "--workload", "cronjobs/report",
+	out, progress, code, err := s.in(t, "sync", "alice", "--action", "cluster", "--force", "--workloads", "deploy/web,cronjobs/report", "--workloads", "job/once",
 		"--expected-catalog-sync", "shop-1", "--expected-dependency-sync", "alice-1")
 	if err != nil || code != 0 || out != "environment/alice: Synced (alice-b4d9q)\n" || progress != syncNotice+"Syncing: 3 of 10\n" {
 		t.Errorf("exit code %d, %v, printed %q and %q", code, err, out, progress)
 	}
 	want := `POST environments/alice/sync? {"kind":"SyncRequest","apiVersion":"configbutler.ai/v1alpha1","metadata":{},` +
 		`"spec":{"action":"Cluster","expectedCatalogSync":"shop-1","expectedDependencySync":"alice-1","force":true,` +
-		`"workloads":[{"kind":"Deployment","name":"web"},{"kind":"CronJob","name":"report"}]},"status":{}}` + "\n"
+		`"workloads":[{"kind":"Deployment","name":"web"},{"kind":"CronJob","name":"report"},{"kind":"Job","name":"once"}]},"status":{}}` + "\n"
 	if diff := cmp.Diff([]string{want}, s.writes); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
@@ -145,20 +145,20 @@ func TestSyncEnds(t *testing.T) {
 func TestSyncArguments(t *testing.T) {
 	s := serveRequests(t, nil, nil)
 	for args, want := range map[string]string{
-		"":                              "name what to sync",
-		"configmap/x":                   `"configmap" is no type of this command: it takes environment, catalog, gitdestination or syncpipeline`,
-		"catalog/":                      "catalog/: the name is missing",
-		"pipeline/index":                "kubectl slipstream sync-pipeline NAME",
-		"catalog/shop --force":          "--force is only for environments",
-		"alice --full":                  "--full is only for gitdestinations",
-		"alice --action some":           `--action is "some": it is all, catalog or cluster`,
-		"alice --workload pod/x":        `"pod/x" is no workload`,
-		"alice --workload deployment":   `"deployment" is no workload`,
-		"alice --dry-run=client":        `--dry-run is "client": it is none or server`,
-		"alice -l team=a":               "give a name or -l SELECTOR, not both",
-		"alice bob":                     "accepts at most 1 arg(s), received 2",
-		"catalogs --action all -l a=b":  "--action is only for environments",
-		"gitdestination/x --workload y": "--workload is only for environments",
+		"":                               "name what to sync",
+		"configmap/x":                    `"configmap" is no type of this command: it takes environment, catalog, gitdestination or syncpipeline`,
+		"catalog/":                       "catalog/: the name is missing",
+		"pipeline/index":                 "kubectl slipstream sync-pipeline NAME",
+		"catalog/shop --force":           "--force is only for environments",
+		"alice --full":                   "--full is only for gitdestinations",
+		"alice --action some":            `--action is "some": it is all, catalog or cluster`,
+		"alice --workloads pod/x":        `"pod/x" is no workload`,
+		"alice --workloads deployment":   `"deployment" is no workload`,
+		"alice --dry-run=client":         `--dry-run is "client": it is none or server`,
+		"alice -l team=a":                "give a name or -l SELECTOR, not both",
+		"alice bob":                      "accepts at most 1 arg(s), received 2",
+		"catalogs --action all -l a=b":   "--action is only for environments",
+		"gitdestination/x --workloads y": "--workloads is only for environments",
 	} {
 		_, _, code, err := s.in(t, append([]string{"sync"}, strings.Fields(args)...)...)
 		if code != 2 || err == nil || !strings.Contains(err.Error(), want) {
@@ -277,7 +277,7 @@ func TestSyncOfOtherKinds(t *testing.T) {
 		progress, fail string
 	}{
 		"destination": {
-			args:    []string{"gd/main", "--type", "configmaps,deployments.apps"},
+			args:    []string{"gd/main", "--types", "configmaps,deployments.apps"},
 			lives:   map[string][]any{statusPath: destination(nil, []v1alpha1.SyncProgress{half}, []v1alpha1.SyncProgress{full})},
 			request: `"types":["configmaps","deployments.apps"]`, progress: "Comparing with the cluster\n",
 			out: "gitdestination/main: Compared 2 of 2 types: 3 files written, 0 removed\n",

@@ -53,9 +53,9 @@ func newResolve(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		RunE:    func(command *cobra.Command, args []string) error { return r.run(command.Context(), args[0]) },
 	}
 	flags := command.Flags()
-	flags.StringArrayVar(&r.keep, string(keep), nil, "Keep the environment's value of all fields, or of --keep=FIELD. Repeatable.")
+	flags.StringArrayVar(&r.keep, string(keep), nil, "Keep the environment's value of all fields, or of --keep=FIELD. Can be repeated.")
 	flags.Lookup(string(keep)).NoOptDefVal = everything
-	flags.StringArrayVar(&r.take, string(take), nil, "Take the catalog's value of all fields, or of --take=FIELD. Repeatable.")
+	flags.StringArrayVar(&r.take, string(take), nil, "Take the catalog's value of all fields, or of --take=FIELD. Can be repeated.")
 	flags.Lookup(string(take)).NoOptDefVal = everything
 	r.addFlags(command)
 	r.addWaitFlags(command)

@@ -27,7 +27,7 @@ const syncExample = `  # Bring the environment alice to what its catalog offers,
   kubectl slipstream sync alice --dry-run
 
   # Refresh only the ConfigMaps, Secrets and Services of one workload
-  kubectl slipstream sync alice --action cluster --workload deployment/web
+  kubectl slipstream sync alice --action cluster --workloads deployment/web
 
   # Sync all environments of a team
   kubectl slipstream sync -l team=a

@@ -27,7 +27,7 @@ type environmentSync struct {
 }
 
 // environmentFlags are the flags for environments only.
-var environmentFlags = []string{"action", "force", "workload", "expected-catalog-sync", "expected-dependency-sync"}
+var environmentFlags = []string{"action", "force", "workloads", "expected-catalog-sync", "expected-dependency-sync"}
 
 // actions are the values of --action.
 var actions = map[string]v1alpha1.SyncAction{
@@ -39,7 +39,7 @@ func (s *environmentSync) addFlags(command *cobra.Command) {
 	flags.StringVar(&s.action, "action", "all", "catalog (workloads, with what they refer to), cluster (only what workloads refer to) or all.")
 	flags.BoolVar(&s.spec.Force, "force", false,
 		"Begin although a window is closed or a revision is pinned, and take over objects that the environment has not written.")
-	flags.StringArrayVar(&s.workloads, "workload", nil, "Sync only this workload, as KIND/NAME. Repeatable.")
+	flags.StringSliceVar(&s.workloads, "workloads", nil, "Sync only these workloads, such as deployment/web,cronjob/report. Can be repeated.")
 	flags.StringVar(&s.spec.ExpectedCatalogSync, "expected-catalog-sync", "",
 		"Fail if the catalog offers something newer than this status.latestCatalogSync.")
 	flags.StringVar(&s.spec.ExpectedDependencySync, "expected-dependency-sync", "",
@@ -56,7 +56,7 @@ func (s *environmentSync) parse() error {
 	for _, argument := range s.workloads {
 		workload, err := parseWorkload(argument)
 		if err != nil {
-			return fmt.Errorf("--workload: %w", err)
+			return fmt.Errorf("--workloads: %w", err)
 		}
 		s.spec.Workloads = append(s.spec.Workloads, workload)
 	}
@@ -141,11 +141,11 @@ type destinationSync struct {
 }
 
 // destinationFlags are the flags for GitDestinations only.
-var destinationFlags = []string{"type", "full"}
+var destinationFlags = []string{"types", "full"}
 
 func (s *destinationSync) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringSliceVar(&s.spec.Types, "type", nil, "Compare only these types of a GitDestination, such as configmaps or deployments.apps.")
+	flags.StringSliceVar(&s.spec.Types, "types", nil, "Compare only these types of a GitDestination, such as deployments.apps,configmaps. Can be repeated.")
 	flags.BoolVar(&s.spec.Full, "full", false, "Read the branch of a GitDestination again before it is compared.")
 }
 

@@ -56,7 +56,7 @@ func newCatalog(streams genericiooptions.IOStreams, config genericclioptions.RES
 	}
 	flags := command.Flags()
 	flags.StringVar(&c.from, "from", "", "Namespace with the workloads.")
-	flags.StringSliceVar(&c.workloads, "workloads", nil, "Workloads to offer, such as deployment/web,cronjob/report.")
+	flags.StringSliceVar(&c.workloads, "workloads", nil, "Workloads to offer, such as deployment/web,cronjob/report. Can be repeated.")
 	flags.StringVarP(&c.selector, "selector", "l", "", "Labels of the workloads to offer, such as app=web.")
 	c.addFlags(command)
 	return command
