@@ -52,9 +52,9 @@ func NewDiff(streams genericiooptions.IOStreams, config genericclioptions.RESTCl
 	past.Use = "diff ENVIRONMENT | diff [TYPE | TYPE/NAME...] --from T"
 	past.Short = "Show what a sync of an Environment would change, or compare objects with what they were"
 	past.Long = "Without --from: show what a sync of an Environment would change, field by field, with who made the change in the source, how that is\n" +
-		"known, and the commit. A field that another field manager owns here is shown with it. Values of Secrets are not shown. -o json and\n" +
-		"-o yaml print the EnvironmentDiff of the server.\n\n" +
-		"With --from: " + strings.ToLower(comparison[:1]) + comparison[1:]
+		"known, and the commit. A field that another field manager owns here is shown with it. Values of Secrets are not shown. Only\n" +
+		"this form takes -o: json and yaml print the EnvironmentDiff of the server.\n\n" +
+		"With --from, and only then with --to, -l and --destination: " + strings.ToLower(comparison[:1]) + comparison[1:]
 	past.Example = diffExample + past.Example
 	past.RunE = func(command *cobra.Command, args []string) error {
 		if command.Flags().Changed("from") {

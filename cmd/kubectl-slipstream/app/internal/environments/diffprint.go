@@ -127,7 +127,7 @@ func withOrigin(text, by string) string {
 	return text + "  " + by
 }
 
-// field prints a field that would be changed.
+// field prints the change of a field.
 func (p *diffPrinter) field(change *v1alpha1.ObjectChange, field *v1alpha1.FieldChange, head func(sign, text string) string, by string) {
 	if field.Hidden {
 		p.line(cli.Bold, head("~", withOrigin(hiddenField(change, field)+ownersOf(field), by)))

@@ -47,7 +47,7 @@ func newResolve(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Short: "Decide about the fields that were changed in an Environment and in its catalog",
 		Long: "Show both sides of each field that was changed in an Environment and in its catalog, and decide which one stays. On a terminal it\n" +
 			"asks field by field; --keep and --take decide about all fields, or about some: a field, KIND/NAME, or both as KIND/NAME/FIELD. The\n" +
-			"sync then continues, and the command waits for it. Fields that nobody decides about stay in conflict.",
+			"sync then continues, and the command waits for it. Undecided fields stay in conflict.",
 		Example: resolveExample,
 		Args:    exactlyOne,
 		RunE:    func(command *cobra.Command, args []string) error { return r.run(command.Context(), args[0]) },

@@ -57,7 +57,7 @@ func newStatus(streams genericiooptions.IOStreams, config genericclioptions.REST
 		Short: "Show catalogs with their environments, destinations and pipelines, and what each waits for",
 		Long: "Show the catalogs of a namespace with their environments, and its GitDestinations. SyncPipelines belong to no namespace: -A shows\n" +
 			"them, too. REV is the revision of a catalog, or the one that an environment has and the one that is offered, such as r41->r42, or\n" +
-			"the commit of a destination. WAITS FOR is empty if an environment is in sync, and you if someone has to act. The sentences\n" +
+			"the commit of a destination. WAITS FOR is empty if an environment is in sync, and `you` if a user has to act. The sentences\n" +
 			"in STATE are those of kubectl get, cut to the width of the terminal or COLUMNS, or to 100 characters; -o wide cuts nothing.",
 		Example: statusExample,
 		Args:    cobra.NoArgs,
@@ -65,7 +65,7 @@ func newStatus(streams genericiooptions.IOStreams, config genericclioptions.REST
 	}
 	flags := command.Flags()
 	flags.BoolVarP(&s.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
-	flags.StringVarP(&s.labels, "selector", "l", "", "Show only objects with labels, such as team=a, and the catalogs of these environments.")
+	flags.StringVarP(&s.labels, "selector", "l", "", "Show only objects with these labels, such as team=a, and the catalogs of environments that have them.")
 	flags.BoolVarP(&s.watch, "watch", "w", false, "Then show changes as they come, until Ctrl-C: on a terminal in place, otherwise a line for each.")
 	flags.BoolVar(&s.exitCode, "exit-code", false, "Exit with 1 if an environment is not in sync, or something else is not ready.")
 	flags.StringVarP(&s.output, "output", "o", "", "Output format: json, yaml, name or wide.")

@@ -22,7 +22,7 @@ const (
 	columnGap = "  "
 	// minState is the least width of the column STATE, so that a long name does not hide the state.
 	minState = 12
-	// stateColumn is the position of the column STATE after those before it.
+	// stateName is the header of the column that is cut.
 	stateName = "STATE"
 )
 

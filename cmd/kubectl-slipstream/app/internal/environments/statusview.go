@@ -80,7 +80,7 @@ type line struct {
 	inSync bool
 	// failed is set if something has to be repaired.
 	failed bool
-	// absent is set for a catalog that is not listed, and is there for its environments.
+	// absent is set for a catalog that is not listed, and is shown only as parent of its environments.
 	absent bool
 	// children are the environments of a catalog.
 	children []*line

@@ -53,9 +53,9 @@ func NewDiff(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 		RunE:    func(command *cobra.Command, args []string) error { return d.run(command.Context(), args) },
 	}
 	flags := command.Flags()
-	flags.StringVar(&d.from, "from", "", "The earlier state. Required.")
-	flags.StringVar(&d.to, "to", toLive, "The later state, or live for the objects in the cluster.")
-	flags.StringVarP(&d.labels, "selector", "l", "", "Compare only objects with labels, such as app=web.")
+	flags.StringVar(&d.from, "from", "", "The earlier state, T. Without it, ENVIRONMENT is compared with its catalog.")
+	flags.StringVar(&d.to, "to", toLive, "With --from: the later state, or live for the objects in the cluster.")
+	flags.StringVarP(&d.labels, "selector", "l", "", "With --from: compare only objects with these labels, such as app=web.")
 	d.addDestinationFlag(command)
 	return command
 }

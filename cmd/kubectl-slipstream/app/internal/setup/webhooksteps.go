@@ -23,7 +23,7 @@ var auditFlags = []string{
 func (w *webhookConfig) nextSteps(server *registration) string {
 	var text strings.Builder
 	write := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) } // A Builder has no errors.
-	write("The files are in %s. Keep %s elsewhere: whoever has it can write any author into your history.", w.dir, auditAuthorityKey)
+	write("The files are in %s. Keep %s elsewhere: a user who has it can write any author into your history.", w.dir, auditAuthorityKey)
 	write("\n1. Give the server the authority, and name it in the values of the chart:\n")
 	write("   kubectl create secret generic slipstream-audit -n %s --from-file=ca.crt=%s", server.namespace, filepath.Join(w.dir, auditAuthority))
 	write("\n   attribution: {audit: {clientCASecret: slipstream-audit}}")
