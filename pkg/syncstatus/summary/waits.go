@@ -114,7 +114,7 @@ func waitsForChanges(e *v1alpha1.Environment) string {
 	return ""
 }
 
-// waitsForStart returns who starts the next sync: the server if changes are applied automatically.
+// waitsForStart returns sync if changes are applied automatically, else you.
 func waitsForStart(spec *v1alpha1.EnvironmentSpec) string {
 	if spec.AutoSync && !spec.Shadow {
 		return waitsForSync

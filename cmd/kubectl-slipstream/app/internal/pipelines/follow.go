@@ -27,14 +27,14 @@ type follower struct {
 func (f *follower) untilFinished(ctx context.Context) (finished *v1alpha1.PipelineRun, err error) {
 	err = cli.Follow(ctx, f.api.SyncPipelines(), cli.SyncPipeline, f.name, &v1alpha1.SyncPipeline{},
 		func(pipeline *v1alpha1.SyncPipeline) (over bool, err error) {
-			finished, over = f.look(&pipeline.Status)
+			finished, over = f.inspect(&pipeline.Status)
 			return over, nil
 		})
 	return finished, err
 }
 
-// look says how far the run is, and finds it when it is over. A run that is neither asked for nor going on is over.
-func (f *follower) look(status *v1alpha1.SyncPipelineStatus) (finished *v1alpha1.PipelineRun, over bool) {
+// inspect says how far the run is, and finds it when it has ended. A run that is neither pending nor current has ended.
+func (f *follower) inspect(status *v1alpha1.SyncPipelineStatus) (finished *v1alpha1.PipelineRun, over bool) {
 	if last := status.LastRun; last != nil && last.ID == f.id {
 		return last, true
 	}

@@ -83,12 +83,12 @@ func (c *check) run(ctx context.Context) error {
 		c.checkCluster, c.checkAPI, c.checkVersion, c.checkObjects, c.checkAuthors, c.checkRights,
 	} {
 		limited, cancel := context.WithTimeout(ctx, checkTimeout)
-		goOn := step(limited)
+		proceed := step(limited)
 		cancel()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !goOn {
+		if !proceed {
 			break
 		}
 	}
