@@ -180,6 +180,20 @@ func TestMirrorApplies(t *testing.T) {
 	}
 }
 
+// TestEnvironmentNext checks what is suggested after an Environment: a sync, unless it follows the catalog by itself.
+func TestEnvironmentNext(t *testing.T) {
+	for next, flags := range map[string][]string{
+		"Next: kubectl slipstream sync alice -n teams\n": nil, "Next: kubectl slipstream status -w -n teams\n": {"--auto"},
+	} {
+		s := serveApply(t, nil)
+		arguments := []string{"environment", "alice", "-n", "teams", "--catalog", "production", "--target", "shop-alice", "--apply"}
+		_, notes, code, err := s.call(t.Context(), append(arguments, flags...)...)
+		if code != 0 || notes != next {
+			t.Errorf("%v: exit code %d, %v: %s", flags, code, err, notes)
+		}
+	}
+}
+
 func TestCreatorsDryRun(t *testing.T) {
 	s := serveApply(t, nil)
 	out, notes, code, err := s.call(t.Context(), "mirror", "-n", "shop", "--to", toProduction, "--apply", "--dry-run")

@@ -37,7 +37,7 @@ func newEnvironment(streams genericiooptions.IOStreams, config genericclioptions
 	e := &environment{creator: newCreator(streams, config)}
 	command := &cobra.Command{
 		Use:     "environment NAME --catalog CATALOG --target NAMESPACE",
-		Short:   "Print or apply an Environment, which holds the workloads of a catalog in a namespace of its own",
+		Short:   "Create an Environment with the workloads of a catalog: print it, or create it with --apply",
 		Example: environmentExample,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(command *cobra.Command, args []string) error { return e.run(command.Context(), args[0]) },
@@ -73,7 +73,10 @@ func (e *environment) run(ctx context.Context, name string) error {
 	if e.ttl != 0 {
 		spec.WithTTL(metav1.Duration{Duration: e.ttl})
 	}
-	next := fmt.Sprintf("kubectl get environment %s -n %s", name, namespace)
+	next := fmt.Sprintf("kubectl slipstream sync %s -n %s", name, namespace)
+	if e.auto {
+		next = "kubectl slipstream status -w -n " + namespace
+	}
 	return e.create(ctx, next, manifest{resource: "environments", configuration: apply.Environment(name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.catalogRef": "--catalog", "spec.targetNamespace": "--target",
 		"spec.ttl": "--ttl",
