@@ -19,6 +19,13 @@ import (
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/setup"
 )
 
+const long = `Follow changes in Git, take them back, and sync environments.
+
+Start with: kubectl slipstream check
+
+Exit codes: 0 done, 1 there are differences, 2 a wrong request or another error, 3 it failed, 4 a conflict, 5 a permission is missing,
+124 the time limit is reached, 130 the wait was interrupted. After the last two a request continues.`
+
 // NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(
@@ -29,7 +36,8 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "kubectl-slipstream",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
-		Short:         "See who changed what and get it back, sync and decide, and find out what an Environment lacks",
+		Short:         "Follow changes in Git, take them back, and sync environments",
+		Long:          long,
 		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -44,6 +52,10 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(environments.NewDiff(streams, config, history.NewDiff(streams, config)))
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
+	root.AddCommand(newOptions())
+	root.InitDefaultCompletionCmd()
+	addGroups(root)
+	root.SetUsageTemplate(usage(root))
 	utilruntime.Must(addCompletions(root, cli.NewCompleter(config))) // It fails only for flags that do not exist.
 	explainErrors(root, config)
 	return root

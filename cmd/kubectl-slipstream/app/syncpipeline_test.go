@@ -235,7 +235,7 @@ func TestSyncPipelineSaysHowToEndTheWait(t *testing.T) {
 
 func TestHelpSaysWhatTheCommandsDo(t *testing.T) {
 	out, _, _, err := serve(t, nil).call(t.Context())
-	if err != nil || !strings.HasPrefix(out, "See who changed what and get it back, sync and decide, and find out what an Environment lacks\n") {
+	if err != nil || !strings.HasPrefix(out, "Follow changes in Git, take them back, and sync environments.\n\nStart with: kubectl slipstream check\n") {
 		t.Errorf("printed %q, %v", out, err)
 	}
 }

@@ -52,7 +52,7 @@ func (i *immediate) run(ctx context.Context, argument string) error {
 func newDismiss(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newImmediate(&cobra.Command{
 		Use:   "dismiss (ENVIRONMENT | syncstatus/NAME)",
-		Short: "Dismiss the changes that an Environment is offered, until there are newer ones, or a SyncStatus",
+		Short: "Dismiss a SyncStatus, or what an Environment is offered until something newer is offered",
 		Long: "Dismiss the changes that an Environment is offered, until there are newer ones. Nothing else changes, and undismiss offers them\n" +
 			"again. A SyncStatus that is dismissed is not tried again.",
 		Example: "  kubectl slipstream dismiss alice\n\n  kubectl slipstream dismiss syncstatus/shop-x7k2p",
@@ -75,7 +75,7 @@ func newDismiss(streams genericiooptions.IOStreams, config *genericclioptions.Co
 func newUndismiss(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newImmediate(&cobra.Command{
 		Use:     "undismiss ENVIRONMENT",
-		Short:   "Have an Environment offered again what was dismissed",
+		Short:   "Offer an Environment its dismissed changes again",
 		Example: "  kubectl slipstream undismiss alice",
 	}, &immediate{
 		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment},
@@ -92,7 +92,7 @@ func newUndismiss(streams genericiooptions.IOStreams, config *genericclioptions.
 func newRediscover(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newImmediate(&cobra.Command{
 		Use:     "rediscover ENVIRONMENT",
-		Short:   "Find anew what the workloads of an Environment refer to, and compare it with the source",
+		Short:   "Search again for the objects that an Environment's workloads refer to",
 		Example: "  kubectl slipstream rediscover alice",
 	}, &immediate{
 		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment},

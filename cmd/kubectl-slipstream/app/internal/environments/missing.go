@@ -54,10 +54,10 @@ func newMissing(streams genericiooptions.IOStreams, config genericclioptions.RES
 	m := &missing{IOStreams: streams, config: config}
 	return &cobra.Command{
 		Use:   "missing ENVIRONMENT",
-		Short: "Print what an Environment lacks and the server does not copy, for kubectl apply",
+		Short: "Print the RBAC objects and volume claims that an Environment needs and the server does not copy",
 		Long: "Print the Roles, RoleBindings, ClusterRoleBindings and PersistentVolumeClaims that workloads of an Environment use in the\n" +
-			"source and lack in the target, as YAML for the target. They are read in the source with your rights. The server creates none\n" +
-			"of them: whoever applies them must be allowed to, and to grant the rights. What the target has by now under the same name is\n" +
+			"source and lack in the target, as YAML for kubectl apply. They are read in the source with your rights. The server creates none\n" +
+			"of them: you need the permissions to apply them, and to grant their rights. What the target has by now under the same name is\n" +
 			"not printed, and a binding keeps the subjects that it has.",
 		Example: missingExample,
 		Args:    cobra.ExactArgs(1),

@@ -149,7 +149,7 @@ func newPause(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 	}
 	command := &cobra.Command{
 		Use:     "pause CATALOG",
-		Short:   "Have a catalog offer nothing new for some time",
+		Short:   "Stop a catalog from taking changes of its source for some time",
 		Long:    "Set spec.pauseUntil of a catalog. Changes of the source wait until then, or until kubectl slipstream resume.",
 		Example: "  kubectl slipstream pause shop --for 2h\n\n  kubectl slipstream pause shop --until 2026-12-24T18:00:00Z",
 	}
@@ -206,7 +206,7 @@ func newSuspend(streams genericiooptions.IOStreams, config *genericclioptions.Co
 func newUnsuspend(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
 		Use:     "unsuspend (GITDESTINATION | syncpipeline/NAME)",
-		Short:   "Write a suspended GitDestination, or send to the sinks of a suspended SyncPipeline again",
+		Short:   "End the suspension of a GitDestination or SyncPipeline",
 		Example: "  kubectl slipstream unsuspend production",
 	}, &setting{
 		requester: newRequester(streams, config), kinds: suspendable, field: "suspend",

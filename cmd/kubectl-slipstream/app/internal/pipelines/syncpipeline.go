@@ -50,7 +50,7 @@ func newSyncPipeline(streams genericiooptions.IOStreams, config genericclioption
 	s := &syncPipeline{IOStreams: streams, config: config, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{
 		Use:     "sync-pipeline NAME",
-		Short:   "Make a SyncPipeline list all objects and send changes to its sinks, now",
+		Short:   "Compare all objects with what a SyncPipeline has sent, and send the difference",
 		Example: syncPipelineExample,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(command *cobra.Command, args []string) error { return s.run(command.Context(), args[0]) },

@@ -47,7 +47,7 @@ func newCatalog(streams genericiooptions.IOStreams, config genericclioptions.RES
 	c := &catalog{creator: newCreator(streams, config)}
 	command := &cobra.Command{
 		Use:   "catalog NAME --from NAMESPACE",
-		Short: "Print or apply an AppCatalog, which offers the workloads of a namespace to environments",
+		Short: "Create an AppCatalog of the workloads of a namespace: print it, or create it with --apply",
 		Long: "Print an AppCatalog that offers workloads of another namespace to environments. Without --workloads and --selector it offers\n" +
 			"all of them, also those that are created later.",
 		Example: catalogExample,

@@ -34,8 +34,8 @@ func newInstallHooks(streams genericiooptions.IOStreams) *cobra.Command {
 	i := &installHooks{IOStreams: streams}
 	command := &cobra.Command{
 		Use:   "install-hooks",
-		Short: "Make links with which kubectl completes names, and runs kubectl create sync",
-		Long: "Make links to the plugin in a folder of PATH: kubectl_complete-slipstream, which kubectl asks for completions of\n" +
+		Short: "Create the links for shell completion and for kubectl create sync",
+		Long: "Create links to the plugin in a folder of PATH: kubectl_complete-slipstream, which kubectl asks for completions of\n" +
 			"kubectl slipstream, and kubectl-create-sync, which it runs for kubectl create sync. kubectl itself completes only if the\n" +
 			"completion of kubectl is set up in your shell: kubectl completion --help.",
 		Args: cobra.NoArgs,

@@ -36,7 +36,7 @@ func newMirror(streams genericiooptions.IOStreams, config genericclioptions.REST
 	m := &mirror{creator: newCreator(streams, config)}
 	command := &cobra.Command{
 		Use:   "mirror --to URL",
-		Short: "Print or apply what mirrors a namespace to a Git repository",
+		Short: "Create the objects that mirror a namespace to Git: print them, or create them with --apply",
 		Long: "Print a GitRepoConfig, a GitDestination and a WatchRule that mirror objects of the namespace to a folder of a Git repository.\n" +
 			"With --apply they are applied with your rights: the objects that the rule selects have to be readable for you.",
 		Example: mirrorExample,

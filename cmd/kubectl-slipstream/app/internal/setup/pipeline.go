@@ -35,7 +35,7 @@ func newPipeline(streams genericiooptions.IOStreams, config genericclioptions.RE
 	p := &pipeline{creator: newCreator(streams, config)}
 	command := &cobra.Command{
 		Use:     "pipeline NAME --to URL",
-		Short:   "Print or apply a SyncPipeline, which sends the kinds and objects of the cluster to another system",
+		Short:   "Create a SyncPipeline from the cluster to another system: print it, or create it with --apply",
 		Example: pipelineExample,
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(command *cobra.Command, args []string) error { return p.run(command.Context(), args[0]) },
