@@ -6,6 +6,7 @@ package app_test
 import (
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -161,6 +162,28 @@ func TestWebhookConfigRenews(t *testing.T) {
 	}
 	if _, _, code, err := s.call(t.Context(), "webhook-config", "--dir", dir, "--renew"); code != 2 || !strings.Contains(err.Error(), "not that of an authority with this key") {
 		t.Errorf("with another key: exit code %d, %v", code, err)
+	}
+}
+
+// TestWebhookConfigFailsWhole checks that the certificate is not replaced if its key cannot be.
+func TestWebhookConfigFailsWhole(t *testing.T) {
+	s := fixed(t, map[string]any{apiServicePath: apiService(registered(), "True")})
+	dir := t.TempDir()
+	if _, _, code, err := s.call(t.Context(), "webhook-config", "--dir", dir, "--address", "10.0.0.1:443"); code != 0 {
+		t.Fatalf("exit code %d, %v", code, err)
+	}
+	certificate := read(t, dir, "audit-client.crt")
+	if err := os.MkdirAll(filepath.Join(dir, "audit-client.key.new", "in-the-way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, code, err := s.call(t.Context(), "webhook-config", "--dir", dir, "--renew"); code != 2 {
+		t.Errorf("exit code %d, %v", code, err)
+	}
+	if read(t, dir, "audit-client.crt") != certificate {
+		t.Error("the certificate is replaced, and its key is not")
+	}
+	if _, err := os.Lstat(filepath.Join(dir, "audit-client.crt.new")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file is left: %v", err)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"strings"
 )
 
+// newSuffix ends the name of a file until all files are written.
+const newSuffix = ".new"
+
 // outputFile is a file to write.
 type outputFile struct {
 	name    string
@@ -45,17 +48,37 @@ func writeFiles(folder string, files []outputFile, force bool) error {
 		slices.Sort(existing)
 		return fmt.Errorf("%s has %s already: --force replaces them", folder, strings.Join(existing, ", "))
 	}
+	return replaceFiles(folder, files)
+}
+
+// replaceFiles writes all files beside their places before it moves the first there, so that an error or a crash leaves no certificate
+// without its key. Files are replaced instead of written to, because they could be links or readable for others.
+func replaceFiles(folder string, files []outputFile) (err error) {
+	var written []string
+	defer func() {
+		if err != nil {
+			for _, path := range written {
+				_ = os.Remove(path) // Those that were moved are not there any more.
+			}
+		}
+	}()
 	for _, each := range files {
-		if err := each.write(folder); err != nil {
+		path := filepath.Join(folder, each.name) + newSuffix
+		written = append(written, path)
+		if err := each.write(path); err != nil {
+			return err
+		}
+	}
+	for _, path := range written {
+		if err := os.Rename(path, strings.TrimSuffix(path, newSuffix)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// write creates the file. It replaces an existing one instead of writing to it, which could be a link or readable for others.
-func (f outputFile) write(folder string) (err error) {
-	path := filepath.Join(folder, f.name)
+// write creates the file. It removes one that an earlier command has left.
+func (f outputFile) write(path string) (err error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -64,6 +87,8 @@ func (f outputFile) write(folder string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	_, err = file.Write(f.content)
-	return err
+	if _, err = file.Write(f.content); err != nil {
+		return err
+	}
+	return file.Sync()
 }

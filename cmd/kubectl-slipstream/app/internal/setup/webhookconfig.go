@@ -71,8 +71,8 @@ func newWebhookConfig(streams genericiooptions.IOStreams, config genericclioptio
 		Short: "Write the files and certificates with which kube-apiserver reports the authors of changes",
 		Long: "Write the files for the audit webhook of kube-apiserver to a folder: the policy, the kubeconfig, a client certificate with its\n" +
 			"authority, and the authority of the server's certificate. Prints the flags and Helm values that use them. The cluster is only\n" +
-			"read, with your rights: the APIService and the Service of the server. Keys are readable for you only. Existing files are never\n" +
-			"replaced without --force.",
+			"read, with your rights: the APIService and the Service of the server. Keys are readable for you only. Existing files are not\n" +
+			"replaced without --force; --renew replaces the client certificate and its key.",
 		Example: webhookConfigExample,
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return w.run(command.Context()) },
@@ -88,7 +88,8 @@ func newWebhookConfig(streams genericiooptions.IOStreams, config genericclioptio
 	return command
 }
 
-func (w *webhookConfig) run(ctx context.Context) error {
+// validate checks the flags.
+func (w *webhookConfig) validate() error {
 	const longest = 3650
 	switch {
 	case w.dir == "":
@@ -99,14 +100,38 @@ func (w *webhookConfig) run(ctx context.Context) error {
 		return errors.New("--renew writes only a client certificate: leave out --force and --direct-admission")
 	case !path.IsAbs(w.nodeDir) || strings.ContainsAny(w.nodeDir, ":#'\"\n"):
 		return fmt.Errorf("--node-dir is %q: it is an absolute path without colons, quotes and #", w.nodeDir)
-	case w.renew:
+	case w.address != "" && !isAddress(w.address):
+		return fmt.Errorf("--address is %q: it is HOST:PORT", w.address)
+	}
+	return nil
+}
+
+// isAddress reports whether a text is HOST:PORT, and can be written to a kubeconfig.
+func isAddress(text string) bool {
+	host, port, err := net.SplitHostPort(text)
+	return err == nil && host != "" && port != "" && !strings.ContainsAny(text, "/#'\"\n ")
+}
+
+func (w *webhookConfig) run(ctx context.Context) error {
+	if err := w.validate(); err != nil {
+		return err
+	}
+	if w.renew {
 		return w.renewClient()
 	}
-	server, err := w.server(ctx)
+	client, err := w.client()
 	if err != nil {
 		return err
 	}
-	files, err := w.auditFiles(server)
+	server, err := installed(ctx, client)
+	if err != nil {
+		return err
+	}
+	address, err := w.addressOf(ctx, client, server)
+	if err != nil {
+		return err
+	}
+	files, err := w.auditFiles(server, address)
 	if err != nil {
 		return err
 	}
@@ -150,22 +175,17 @@ func (w *webhookConfig) renewClient() error {
 	return err
 }
 
-// server reads how to reach the server, and which authority signs its certificate.
-func (w *webhookConfig) server(ctx context.Context) (*registration, error) {
-	if w.address != "" {
-		host, port, err := net.SplitHostPort(w.address)
-		if err != nil || host == "" || port == "" || strings.ContainsAny(w.address, "/#'\"\n ") {
-			return nil, fmt.Errorf("--address is %q: it is HOST:PORT", w.address)
-		}
-	}
+// client returns the client that reads the cluster.
+func (w *webhookConfig) client() (dynamic.Interface, error) {
 	config, err := w.config.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
+	return dynamic.NewForConfig(config)
+}
+
+// installed reads how the server is registered. It returns an error if no Service or no authority is known yet.
+func installed(ctx context.Context, client dynamic.Interface) (*registration, error) {
 	server, err := readRegistration(ctx, client)
 	switch {
 	case err != nil:
@@ -174,19 +194,24 @@ func (w *webhookConfig) server(ctx context.Context) (*registration, error) {
 		return nil, fmt.Errorf("the APIService %s names no Service: install the server first", apiServiceName)
 	case len(bytes.TrimSpace(server.bundle)) == 0:
 		return nil, fmt.Errorf("the APIService %s has no caBundle yet: the server writes it when it starts", apiServiceName)
-	case w.address != "":
-		return server, nil
 	}
-	address, err := server.clusterIP(ctx, client)
-	if err != nil {
-		return nil, fmt.Errorf("find the address of the server: %w", err)
-	}
-	w.address = net.JoinHostPort(address, strconv.FormatInt(server.port, 10))
 	return server, nil
 }
 
-// auditFiles returns the files for the audit webhook.
-func (w *webhookConfig) auditFiles(server *registration) ([]outputFile, error) {
+// addressOf returns the HOST:PORT at which control-plane nodes reach the server: --address, or the cluster IP of its Service.
+func (w *webhookConfig) addressOf(ctx context.Context, client dynamic.Interface, server *registration) (string, error) {
+	if w.address != "" {
+		return w.address, nil
+	}
+	host, err := server.clusterIP(ctx, client)
+	if err != nil {
+		return "", fmt.Errorf("find the address of the server: %w", err)
+	}
+	return net.JoinHostPort(host, strconv.FormatInt(server.port, 10)), nil
+}
+
+// auditFiles returns the files for the audit webhook of a server with an address.
+func (w *webhookConfig) auditFiles(server *registration, address string) ([]outputFile, error) {
 	authority, err := newAuthority(time.Now())
 	if err != nil {
 		return nil, err
@@ -200,7 +225,7 @@ func (w *webhookConfig) auditFiles(server *registration) ([]outputFile, error) {
 		return nil, err
 	}
 	kubeconfig, err := artifact(auditKubeconfig,
-		"${ADDRESS}", w.address, serviceDNS, server.service+"."+server.namespace+".svc", nodeFolder, w.nodeDir)
+		"${ADDRESS}", address, serviceDNS, server.service+"."+server.namespace+".svc", nodeFolder, w.nodeDir)
 	if err != nil {
 		return nil, err
 	}
