@@ -86,7 +86,7 @@ func environmentState(o *configbutler.Environment) string {
 func environmentWaitsFor(o *configbutler.Environment) string {
 	environment, err := versionedEnvironment(o)
 	if err != nil {
-		return "" // what is stored has been converted before
+		return "unknown" // Nothing would say that it is in sync.
 	}
 	return summary.WaitsFor(environment)
 }

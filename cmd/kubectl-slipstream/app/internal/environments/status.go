@@ -4,6 +4,7 @@
 package environments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,8 @@ type status struct {
 	tables    *tables
 	// versions are the resourceVersions of the lists, by resource.
 	versions map[string]string
+	// refusal is the first error of a list that the user has no permission for.
+	refusal error
 }
 
 func newStatus(streams genericiooptions.IOStreams, config genericclioptions.RESTClientGetter) *cobra.Command {
@@ -112,7 +115,20 @@ func (s *status) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.exitCode && slices.ContainsFunc(flat(roots), func(l *line) bool { return !l.inSync }) {
+	if s.exitCode {
+		return s.verdict(flat(roots))
+	}
+	return nil
+}
+
+// verdict returns an error unless all lines are in sync. What the user may not list, and a selector that matches nothing, is not known to be.
+func (s *status) verdict(lines []*line) error {
+	switch {
+	case s.refusal != nil:
+		return fmt.Errorf("--exit-code: not everything is known: %w", s.refusal)
+	case len(lines) == 0:
+		return errors.New("--exit-code: nothing matches, so nothing is known to be in sync")
+	case slices.ContainsFunc(lines, func(l *line) bool { return !l.inSync }):
 		return cli.ErrDifferent
 	}
 	return nil
@@ -190,12 +206,11 @@ func (s *status) load(ctx context.Context) (view, error) {
 		}
 		return nil, err
 	}
-	found, refusals := view{}, []error(nil)
-	var refused []string
+	found, refused := view{}, []string(nil)
 	s.versions = map[string]string{}
 	for i, resource := range resources {
 		if r := &results[i]; r.refused != nil {
-			refused, refusals = append(refused, resource), append(refusals, r.refused)
+			refused, s.refusal = append(refused, resource), cmp.Or(s.refusal, r.refused)
 			continue
 		}
 		if err := found.set(resource, results[i].columns, results[i].rows); err != nil {
@@ -204,7 +219,7 @@ func (s *status) load(ctx context.Context) (view, error) {
 		s.versions[resource] = results[i].version
 	}
 	if len(refused) == len(resources) {
-		return nil, refusals[0]
+		return nil, s.refusal
 	}
 	if len(refused) > 0 {
 		s.note("Not shown, because you may not list them%s: %s", s.where(), strings.Join(refused, ", "))
