@@ -108,3 +108,20 @@ func TestResolveWithoutDiff(t *testing.T) {
 		t.Errorf("exit code %d, %v, printed %q and %q", code, err, out, notes)
 	}
 }
+
+// TestResolveLimitsTheRequest reads the conflicts without the time limit, which begins after the questions.
+func TestResolveLimitsTheRequest(t *testing.T) {
+	s := conflictingServer(t)
+	_, _, code, err := s.in(t, "resolve", "alice", "--keep", "--timeout=1ns")
+	if code != 124 || err == nil || !strings.Contains(err.Error(), "the server has not responded yet; kubectl get environments alice -n teams shows") {
+		t.Errorf("exit code %d: %v", code, err)
+	}
+}
+
+// TestResolveNothing prints no sentence where a program expects an object.
+func TestResolveNothing(t *testing.T) {
+	out, notes, code, err := conflictingServer(t).in(t, "resolve", "calm", "-o", "json")
+	if code != 0 || err != nil || out != "" || notes != "environment/calm has no conflicts\n" {
+		t.Errorf("exit code %d, %v, printed %q and %q", code, err, out, notes)
+	}
+}

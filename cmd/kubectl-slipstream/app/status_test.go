@@ -304,8 +304,8 @@ func TestStatusEnds(t *testing.T) {
 			args: []string{"--exit-code", "-l", "team=typo"}, code: 2, problem: "--exit-code: nothing matches, so nothing is known to be in sync",
 			note: "No catalogs, environments or destinations found in namespace teams\n",
 		},
-		"nothing":                    {note: "No catalogs, environments or destinations found in namespace teams\n"},
-		"nothing anywhere":           {args: []string{"-A"}, note: "No catalogs, environments or destinations found in any namespace\n"},
+		"nothing":          {note: "No catalogs, environments or destinations found in namespace teams\n"},
+		"nothing anywhere": {args: []string{"-A"}, note: "No catalogs, environments or destinations found in any namespace\n"},
 		"no permission for some": {
 			tables: inTeams(), refused: all[:1], out: "catalog/shop\n|- environment/alice",
 			note: "Not shown, because you may not list them in namespace teams: appcatalogs\n",

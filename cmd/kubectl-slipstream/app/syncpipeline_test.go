@@ -175,6 +175,10 @@ func TestSyncPipelineEnds(t *testing.T) {
 			answer: accepted(nil), life: goesOn, args: []string{"--timeout", "300ms"},
 			code: 124, problem: "the run continues, and kubectl get syncpipeline assistant shows its progress",
 		},
+		"time is up before the response": {
+			answer: accepted(nil), args: []string{"--timeout", "1ns"}, code: 124,
+			problem: "the server has not responded yet; kubectl get syncpipelines assistant shows whether it has accepted the request",
+		},
 		"another run has come since": {answer: accepted(nil), life: v1alpha1.SyncPipelineStatus{}, out: "The request is accepted\n"},
 		"no permission":              {answer: refused(apierrors.NewForbidden(pipelines, "assistant", io.EOF)), code: 5, problem: "is forbidden"},
 		"it is suspended": {
@@ -195,10 +199,24 @@ func TestSyncPipelineEnds(t *testing.T) {
 			if code != tt.code || (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
 				t.Errorf("ends with %d: %v", code, err)
 			}
-			if !strings.Contains(out, tt.out) {
+			if !printed(out, tt.out) {
 				t.Errorf("printed %q", out)
 			}
 		})
+	}
+}
+
+// TestSyncPipelineWithItsType names the pipeline as kubectl does.
+func TestSyncPipelineWithItsType(t *testing.T) {
+	s := serve(t, accepted(run(v1alpha1.PipelineRunFinished)))
+	for _, argument := range []string{"syncpipeline/assistant", "pipe/assistant"} {
+		if _, _, code, err := s.call(t.Context(), "sync-pipeline", argument); code != 0 || err != nil {
+			t.Errorf("%s: ends with %d: %v", argument, code, err)
+		}
+	}
+	if _, _, code, err := s.call(t.Context(), "sync-pipeline", "environment/alice"); code != 2 || err == nil ||
+		!strings.Contains(err.Error(), "it takes syncpipeline") {
+		t.Errorf("ends with %d: %v", code, err)
 	}
 }
 

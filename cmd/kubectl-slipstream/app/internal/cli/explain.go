@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"time"
 
@@ -54,6 +55,9 @@ func hintFor(ctx context.Context, config genericclioptions.RESTClientGetter, err
 	if apierrors.IsUnauthorized(err) {
 		return "The login is not valid, or has expired. Log in again, as for kubectl: kubectl auth whoami shows whether it works"
 	}
+	if IsOver(err) && !isDial(err) {
+		return "" // The user has set the time limit, or ended the command.
+	}
 	if unreached := (*url.Error)(nil); errors.As(err, &unreached) {
 		return unreachable(config, unreached)
 	}
@@ -71,6 +75,12 @@ func hintFor(ctx context.Context, config genericclioptions.RESTClientGetter, err
 		return suggestion(ctx, config, status.Details)
 	}
 	return ""
+}
+
+// isDial reports whether there was no connection to the API server.
+func isDial(err error) bool {
+	failed := (*net.OpError)(nil)
+	return errors.As(err, &failed) && failed.Op == "dial"
 }
 
 // statusOf returns the API server's status in an error, and whether it is about an object of configbutler.ai.

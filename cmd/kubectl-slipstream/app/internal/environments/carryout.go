@@ -19,16 +19,16 @@ import (
 
 // progress returns where the progress of a sync is printed, after a line that says how to end the wait.
 func (r *requester) progress() *cli.Progress {
-	return &cli.Progress{Out: r.ErrOut, Notice: cli.WaitNotice("sync", r.timeout)}
+	return &cli.Progress{Out: r.ErrOut, Notice: cli.WaitNotice("sync", r.Timeout)}
 }
 
 // carryOut waits until what was requested has ended, unless the user does not want that. It sets the state of the answer, and an error if
 // the sync has failed.
 func (r *requester) carryOut(ctx context.Context, a *answer, progress *cli.Progress) {
-	if !r.wait || r.isDryRun() {
+	if !r.Wait || r.IsDryRun() {
 		return
 	}
-	if a.err = r.follow(ctx, a, progress); isOver(a.err) {
+	if a.err = r.follow(ctx, a, progress); cli.IsOver(a.err) {
 		a.err = fmt.Errorf("stopped waiting for %s: %w; the sync continues, and %s shows its progress", a.of.Named(a.name), a.err, r.watchCommand(a))
 	}
 }
@@ -72,12 +72,12 @@ func (r *requester) untilBegun(ctx context.Context, a *answer, progress *cli.Pro
 		return !waits, nil
 	}
 	if a.of.Resource == cli.AppCatalog.Resource {
-		return cli.Follow(ctx, r.api.AppCatalogs(r.namespace), a.of, a.name, &v1alpha1.AppCatalog{}, func(c *v1alpha1.AppCatalog) (bool, error) {
+		return cli.Follow(ctx, r.API.AppCatalogs(r.Namespace), a.of, a.name, &v1alpha1.AppCatalog{}, func(c *v1alpha1.AppCatalog) (bool, error) {
 			pending := slices.ContainsFunc(c.Status.PendingSyncs, func(p v1alpha1.PendingCatalogSync) bool { return p.ID == a.outcome.ID })
 			return look(summary.Catalog(c), pending || c.Status.ObservedGeneration < c.Generation)
 		})
 	}
-	return cli.Follow(ctx, r.api.Environments(r.namespace), a.of, a.name, &v1alpha1.Environment{}, func(e *v1alpha1.Environment) (bool, error) {
+	return cli.Follow(ctx, r.API.Environments(r.Namespace), a.of, a.name, &v1alpha1.Environment{}, func(e *v1alpha1.Environment) (bool, error) {
 		pending := slices.ContainsFunc(e.Status.PendingRequests, func(p v1alpha1.PendingEnvironmentRequest) bool {
 			return p.ID == a.outcome.ID
 		})
@@ -91,7 +91,7 @@ func (r *requester) recordsOf(ctx context.Context, a *answer) ([]string, error) 
 	if a.of.Resource == cli.AppCatalog.Resource {
 		label = v1alpha1.LabelCatalog
 	}
-	list, err := r.api.SyncStatuses(r.namespace).List(ctx, metav1.ListOptions{
+	list, err := r.API.SyncStatuses(r.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: labels.SelectorFromSet(labels.Set{label: a.name}).String(),
 	})
 	if err != nil {
@@ -113,7 +113,7 @@ func (r *requester) recordsOf(ctx context.Context, a *answer) ([]string, error) 
 // waited for, because the sync includes it: it returns nil for it.
 func (r *requester) untilEnded(ctx context.Context, a *answer, name string, progress *cli.Progress) (ended *v1alpha1.SyncStatus, err error) {
 	beside := len(a.records) > 0
-	err = cli.Follow(ctx, r.api.SyncStatuses(r.namespace), cli.SyncStatus, name, &v1alpha1.SyncStatus{}, func(s *v1alpha1.SyncStatus) (bool, error) {
+	err = cli.Follow(ctx, r.API.SyncStatuses(r.Namespace), cli.SyncStatus, name, &v1alpha1.SyncStatus{}, func(s *v1alpha1.SyncStatus) (bool, error) {
 		if beside && s.Spec.Type == v1alpha1.SyncTypeDependency {
 			return true, nil
 		}
@@ -140,14 +140,14 @@ func rests(record *v1alpha1.SyncStatus) bool {
 func (r *requester) problemOf(record *v1alpha1.SyncStatus) error {
 	switch record.Status.State {
 	case v1alpha1.SyncStateConflicted:
-		return fmt.Errorf("%w: decide about the fields with kubectl slipstream resolve %s -n %s", cli.ErrConflict, record.Spec.Subject.Name, r.namespace)
+		return fmt.Errorf("%w: decide about the fields with kubectl slipstream resolve %s -n %s", cli.ErrConflict, record.Spec.Subject.Name, r.Namespace)
 	case v1alpha1.SyncStateSuperseded:
 		if record.Spec.Type == v1alpha1.SyncTypeDependency {
 			return nil // The changes are reverted, or another sync has applied them.
 		}
 		return fmt.Errorf("%w: a newer sync has replaced this one", cli.ErrConflict)
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
-		return fmt.Errorf("the sync %w: correct the cause, then try again with kubectl slipstream retry %s -n %s", cli.ErrFailed, record.Name, r.namespace)
+		return fmt.Errorf("the sync %w: correct the cause, then try again with kubectl slipstream retry %s -n %s", cli.ErrFailed, record.Name, r.Namespace)
 	case v1alpha1.SyncStateDismissed:
 		if record.Spec.Type != v1alpha1.SyncTypeCatalog {
 			return fmt.Errorf("the sync %w, and %s has dismissed it", cli.ErrFailed, record.Status.ResolvedBy)
@@ -159,11 +159,11 @@ func (r *requester) problemOf(record *v1alpha1.SyncStatus) error {
 // watchCommand returns the command that shows the progress of a request.
 func (r *requester) watchCommand(a *answer) string {
 	if a.outcome != nil && len(a.outcome.SyncStatuses) > 0 {
-		return fmt.Sprintf("kubectl get syncstatus %s -n %s --watch", a.outcome.SyncStatuses[len(a.records)], r.namespace)
+		return fmt.Sprintf("kubectl get syncstatus %s -n %s --watch", a.outcome.SyncStatuses[len(a.records)], r.Namespace)
 	}
 	resource := a.of.Resource
 	if a.of.Resource == cli.GitDestination.Resource {
 		resource = cli.GitDestinationStatus.Resource
 	}
-	return fmt.Sprintf("kubectl get %s %s%s --watch", resource, a.name, r.inNamespace(a.of))
+	return fmt.Sprintf("kubectl get %s %s%s --watch", resource, a.name, r.InNamespace(a.of))
 }

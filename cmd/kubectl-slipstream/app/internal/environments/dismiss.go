@@ -37,14 +37,14 @@ func (i *immediate) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := i.begin(ctx)
-	if err != nil {
+	if err := i.Begin(); err != nil {
 		return err
 	}
+	ctx, cancel := i.Limit(ctx)
 	defer cancel()
 	a, err := i.request(ctx, &i.requester, of, name)
 	if err != nil {
-		return i.noResponse(ctx, of, name, err)
+		return i.NoResponse(ctx, of, name, err)
 	}
 	return i.report(a)
 }
@@ -59,11 +59,11 @@ func newDismiss(streams genericiooptions.IOStreams, config *genericclioptions.Co
 	}, &immediate{
 		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment, cli.SyncStatus},
 		request: func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error) {
-			dismiss := r.api.Environments(r.namespace).Dismiss
+			dismiss := r.API.Environments(r.Namespace).Dismiss
 			if of.Resource == cli.SyncStatus.Resource {
-				dismiss = r.api.SyncStatuses(r.namespace).Dismiss
+				dismiss = r.API.SyncStatuses(r.Namespace).Dismiss
 			}
-			response, err := dismiss(ctx, name, &v1alpha1.Dismissal{}, r.options())
+			response, err := dismiss(ctx, name, &v1alpha1.Dismissal{}, r.Options())
 			if err != nil {
 				return nil, err
 			}
@@ -80,7 +80,7 @@ func newUndismiss(streams genericiooptions.IOStreams, config *genericclioptions.
 	}, &immediate{
 		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment},
 		request: func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error) {
-			response, err := r.api.Environments(r.namespace).Undismiss(ctx, name, &v1alpha1.Undismissal{}, r.options())
+			response, err := r.API.Environments(r.Namespace).Undismiss(ctx, name, &v1alpha1.Undismissal{}, r.Options())
 			if err != nil {
 				return nil, err
 			}
@@ -97,7 +97,7 @@ func newRediscover(streams genericiooptions.IOStreams, config *genericclioptions
 	}, &immediate{
 		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment},
 		request: func(ctx context.Context, r *requester, of cli.Kind, name string) (*answer, error) {
-			response, err := r.api.Environments(r.namespace).Rediscover(ctx, name, &v1alpha1.Rediscovery{}, r.options())
+			response, err := r.API.Environments(r.Namespace).Rediscover(ctx, name, &v1alpha1.Rediscovery{}, r.Options())
 			if err != nil {
 				return nil, err
 			}

@@ -30,7 +30,7 @@ func (r *requester) report(a *answer) error {
 			_, _ = fmt.Fprintln(r.ErrOut, "Warning: "+printable.Line(warning)) // Nothing depends on it.
 		}
 	}
-	if r.output.OutputFlagSpecified() {
+	if r.Output.OutputFlagSpecified() {
 		return cmp.Or(r.printObjects(a), a.err)
 	}
 	_, err := fmt.Fprintf(r.Out, "%s: %s\n", printable.Line(a.of.Named(a.name)), printable.Line(a.state+recordNames(a)))
@@ -64,7 +64,7 @@ func (r *requester) reportAll(answers []*answer) error {
 
 // printAll prints the objects or a table of answers.
 func (r *requester) printAll(answers []*answer) error {
-	if r.output.OutputFlagSpecified() {
+	if r.Output.OutputFlagSpecified() {
 		return r.printObjects(answers...)
 	}
 	table := printers.GetNewTabWriter(r.Out)
@@ -81,7 +81,7 @@ func (r *requester) printAll(answers []*answer) error {
 
 // printObjects prints responses in the format of the flag.
 func (r *requester) printObjects(answers ...*answer) error {
-	printer, err := r.output.ToPrinter()
+	printer, err := r.Output.ToPrinter()
 	if err != nil {
 		return err
 	}

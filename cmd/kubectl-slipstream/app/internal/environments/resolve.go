@@ -78,17 +78,19 @@ func (r *resolve) run(ctx context.Context, argument string) error {
 	if slices.Contains(r.keep, everything) && slices.Contains(r.take, everything) {
 		return errors.New("--keep and --take cannot both decide about all fields: name some with --keep=FIELD or --take=FIELD")
 	}
-	ctx, cancel, err := r.begin(ctx)
-	if err != nil {
+	if err := r.Begin(); err != nil {
 		return err
 	}
-	defer cancel()
 	conflicts, err := r.read(ctx, name)
 	if err != nil {
 		return err
 	}
 	if len(conflicts) == 0 {
-		_, err := fmt.Fprintln(r.Out, printable.Line(of.Named(name)+" has no conflicts"))
+		out := r.Out
+		if r.Output.OutputFlagSpecified() {
+			out = r.ErrOut // It is no object.
+		}
+		_, err := fmt.Fprintln(out, printable.Line(of.Named(name)+" has no conflicts"))
 		return err
 	}
 	if err := r.decide(ctx, conflicts); err != nil {
@@ -97,10 +99,17 @@ func (r *resolve) run(ctx context.Context, argument string) error {
 	if n := undecidedOf(conflicts); n > 0 {
 		_, _ = fmt.Fprintf(r.ErrOut, "%s stay in conflict\n", summary.Count(n, "field")) // Nothing depends on it.
 	}
+	return r.request(ctx, of, name, conflicts)
+}
+
+// request requests what was decided, and waits for the sync. The time limit does not include the questions.
+func (r *resolve) request(ctx context.Context, of cli.Kind, name string, conflicts []*conflict) error {
+	ctx, cancel := r.Limit(ctx)
+	defer cancel()
 	request := &v1alpha1.ConflictResolution{Spec: resolution(conflicts)}
-	response, err := r.api.Environments(r.namespace).Resolve(ctx, name, request, r.options())
+	response, err := r.API.Environments(r.Namespace).Resolve(ctx, name, request, r.Options())
 	if err != nil {
-		return r.noResponse(ctx, of, name, err)
+		return r.NoResponse(ctx, of, name, err)
 	}
 	a := respond(of, name, response, &response.Status)
 	r.carryOut(ctx, a, r.progress())
@@ -109,11 +118,11 @@ func (r *resolve) run(ctx context.Context, argument string) error {
 
 // read returns the conflicts of an environment, with both sides if the user may read its diff.
 func (r *resolve) read(ctx context.Context, name string) ([]*conflict, error) {
-	environment, err := r.api.Environments(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	environment, err := r.API.Environments(r.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || len(environment.Status.Conflicts) == 0 {
 		return nil, err
 	}
-	diff, err := r.api.Environments(r.namespace).Diff(ctx, name, metav1.GetOptions{})
+	diff, err := r.API.Environments(r.Namespace).Diff(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, err

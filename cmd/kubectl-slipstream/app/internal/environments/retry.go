@@ -43,19 +43,19 @@ func (r *retry) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := r.begin(ctx)
-	if err != nil {
+	if err := r.Begin(); err != nil {
 		return err
 	}
+	ctx, cancel := r.Limit(ctx)
 	defer cancel()
 	if of.Resource != cli.SyncStatus.Resource {
 		if name, err = r.failedOf(ctx, of, name); err != nil {
 			return err
 		}
 	}
-	response, err := r.api.SyncStatuses(r.namespace).Retry(ctx, name, &v1alpha1.Retry{}, r.options())
+	response, err := r.API.SyncStatuses(r.Namespace).Retry(ctx, name, &v1alpha1.Retry{}, r.Options())
 	if err != nil {
-		return r.noResponse(ctx, cli.SyncStatus, name, err)
+		return r.NoResponse(ctx, cli.SyncStatus, name, err)
 	}
 	a := respond(cli.SyncStatus, name, response, &response.Status)
 	r.carryOut(ctx, a, r.progress())
@@ -68,7 +68,7 @@ func (r *retry) failedOf(ctx context.Context, of cli.Kind, name string) (string,
 	if of.Resource == cli.AppCatalog.Resource {
 		label = v1alpha1.LabelCatalog
 	}
-	list, err := r.api.SyncStatuses(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{label: name}).String()})
+	list, err := r.API.SyncStatuses(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{label: name}).String()})
 	if err != nil {
 		return "", err
 	}
@@ -93,9 +93,9 @@ func (r *retry) failedOf(ctx context.Context, of cli.Kind, name string) (string,
 // exists returns an error if an environment or catalog does not exist.
 func (r *retry) exists(ctx context.Context, of cli.Kind, name string) (err error) {
 	if of.Resource == cli.AppCatalog.Resource {
-		_, err = r.api.AppCatalogs(r.namespace).Get(ctx, name, metav1.GetOptions{})
+		_, err = r.API.AppCatalogs(r.Namespace).Get(ctx, name, metav1.GetOptions{})
 		return err
 	}
-	_, err = r.api.Environments(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	_, err = r.API.Environments(r.Namespace).Get(ctx, name, metav1.GetOptions{})
 	return err
 }

@@ -58,10 +58,10 @@ func (r *rollback) run(ctx context.Context, argument string) error {
 	if r.to < 0 {
 		return fmt.Errorf("--to is %d: it is a revision of status.history, or 0 for the one before the current one", r.to)
 	}
-	ctx, cancel, err := r.begin(ctx)
-	if err != nil {
+	if err := r.Begin(); err != nil {
 		return err
 	}
+	ctx, cancel := r.Limit(ctx)
 	defer cancel()
 	request := &v1alpha1.Rollback{Spec: v1alpha1.RollbackSpec{Revision: r.to}}
 	if r.to == 0 {
@@ -69,19 +69,19 @@ func (r *rollback) run(ctx context.Context, argument string) error {
 			return err
 		}
 	}
-	send := r.api.Environments(r.namespace).Rollback
+	send := r.API.Environments(r.Namespace).Rollback
 	if of.Resource == cli.AppCatalog.Resource {
-		send = r.api.AppCatalogs(r.namespace).Rollback
+		send = r.API.AppCatalogs(r.Namespace).Rollback
 	}
-	response, err := send(ctx, name, request, r.options())
+	response, err := send(ctx, name, request, r.Options())
 	if err != nil {
-		return r.noResponse(ctx, of, name, err)
+		return r.NoResponse(ctx, of, name, err)
 	}
 	a := respond(of, name, response, &response.Status)
 	r.carryOut(ctx, a, r.progress())
 	if len(a.records) > 0 && a.err == nil {
 		a.state = fmt.Sprintf("Went to what revision %d was, and stays there until kubectl slipstream unpin %s%s",
-			request.Spec.Revision, argument, r.inNamespace(of))
+			request.Spec.Revision, argument, r.InNamespace(of))
 	}
 	return r.report(a)
 }
@@ -105,13 +105,13 @@ func (r *rollback) previous(ctx context.Context, of cli.Kind, name string) (int6
 // history returns the current revision and those that a rollback can return to, the newest first.
 func (r *rollback) history(ctx context.Context, of cli.Kind, name string) (int64, []v1alpha1.CatalogRevision, error) {
 	if of.Resource == cli.AppCatalog.Resource {
-		catalog, err := r.api.AppCatalogs(r.namespace).Get(ctx, name, metav1.GetOptions{})
+		catalog, err := r.API.AppCatalogs(r.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return 0, nil, err
 		}
 		return catalog.Status.Revision, catalog.Status.History, nil
 	}
-	environment, err := r.api.Environments(r.namespace).Get(ctx, name, metav1.GetOptions{})
+	environment, err := r.API.Environments(r.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return 0, nil, err
 	}

@@ -52,10 +52,10 @@ func (s *setting) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := s.begin(ctx)
-	if err != nil {
+	if err := s.Begin(); err != nil {
 		return err
 	}
+	ctx, cancel := s.Limit(ctx)
 	defer cancel()
 	objects, err := s.objects(of)
 	if err != nil {
@@ -73,7 +73,7 @@ func (s *setting) run(ctx context.Context, argument string) error {
 	if !reflect.DeepEqual(before, value) {
 		outcome = s.done
 		if object, err = s.patch(ctx, objects, name, value); err != nil {
-			return s.noResponse(ctx, of, name, err)
+			return s.NoResponse(ctx, of, name, err)
 		}
 	}
 	return s.print(object, of.Named(name), outcome, value)
@@ -81,7 +81,7 @@ func (s *setting) run(ctx context.Context, argument string) error {
 
 // objects returns the client for a kind.
 func (s *setting) objects(of cli.Kind) (dynamic.ResourceInterface, error) {
-	found, err := s.config.ToRESTConfig()
+	found, err := s.Config.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (s *setting) objects(of cli.Kind) (dynamic.ResourceInterface, error) {
 	if of.ClusterScoped {
 		return objects, nil
 	}
-	return objects.Namespace(s.namespace), nil
+	return objects.Namespace(s.Namespace), nil
 }
 
 // patch sets the field.
@@ -102,16 +102,16 @@ func (s *setting) patch(ctx context.Context, objects dynamic.ResourceInterface, 
 	if err != nil {
 		return nil, err
 	}
-	options := s.options()
+	options := s.Options()
 	return objects.Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{
-		FieldManager: "kubectl-slipstream", DryRun: options.DryRun, FieldValidation: options.FieldValidation,
+		FieldManager: cli.FieldManager, DryRun: options.DryRun, FieldValidation: options.FieldValidation,
 	})
 }
 
 // print prints the object, or what was done.
 func (s *setting) print(object *unstructured.Unstructured, named, outcome string, value any) error {
-	if s.output.OutputFlagSpecified() {
-		printer, err := s.output.ToPrinter()
+	if s.Output.OutputFlagSpecified() {
+		printer, err := s.Output.ToPrinter()
 		if err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (s *setting) print(object *unstructured.Unstructured, named, outcome string
 	if text, ok := value.(string); ok {
 		outcome += " " + text
 	}
-	if s.isDryRun() {
+	if s.IsDryRun() {
 		outcome += " (dry run)"
 	}
 	_, err := fmt.Fprintln(s.Out, printable.Line(named+" "+outcome))

@@ -90,10 +90,10 @@ func (s *syncCommand) run(command *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := s.begin(command.Context())
-	if err != nil {
+	if err := s.Begin(); err != nil {
 		return err
 	}
+	ctx, cancel := s.Limit(command.Context())
 	defer cancel()
 	if name != "" {
 		return s.report(to.sync(ctx, name, s.progress()))
@@ -150,10 +150,10 @@ func (s *syncCommand) syncSelected(ctx context.Context, kind cli.Kind, to syncer
 		return err
 	}
 	if len(names) == 0 {
-		return fmt.Errorf("no %s in the namespace %s have the labels %s", kind.Resource, s.namespace, s.selector)
+		return fmt.Errorf("no %s in the namespace %s have the labels %s", kind.Resource, s.Namespace, s.selector)
 	}
-	if s.wait && !s.isDryRun() {
-		_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("sync", s.timeout)) // Nothing depends on it.
+	if s.Wait && !s.IsDryRun() {
+		_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("sync", s.Timeout)) // Nothing depends on it.
 	}
 	out := &lockedWriter{to: s.ErrOut}
 	answers := make([]*answer, len(names))

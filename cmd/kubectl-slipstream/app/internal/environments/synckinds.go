@@ -89,7 +89,7 @@ func parseWorkload(argument string) (v1alpha1.WorkloadReference, error) {
 }
 
 func (s *environmentSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
-	list, err := s.api.Environments(s.namespace).List(ctx, options)
+	list, err := s.API.Environments(s.Namespace).List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +100,9 @@ func (s *environmentSync) list(ctx context.Context, options metav1.ListOptions) 
 }
 
 func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
-	response, err := s.api.Environments(s.namespace).Sync(ctx, name, &v1alpha1.SyncRequest{Spec: s.spec}, s.options())
+	response, err := s.API.Environments(s.Namespace).Sync(ctx, name, &v1alpha1.SyncRequest{Spec: s.spec}, s.Options())
 	if err != nil {
-		return &answer{of: cli.Environment, name: name, err: s.noResponse(ctx, cli.Environment, name, err)}
+		return &answer{of: cli.Environment, name: name, err: s.NoResponse(ctx, cli.Environment, name, err)}
 	}
 	a := respond(cli.Environment, name, response, &response.Status.RequestOutcome)
 	a.plan = response.Status.Plan
@@ -114,7 +114,7 @@ func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.P
 type catalogSync struct{ *requester }
 
 func (s *catalogSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
-	list, err := s.api.AppCatalogs(s.namespace).List(ctx, options)
+	list, err := s.API.AppCatalogs(s.Namespace).List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func (s *catalogSync) list(ctx context.Context, options metav1.ListOptions) (nam
 }
 
 func (s *catalogSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
-	response, err := s.api.AppCatalogs(s.namespace).Sync(ctx, name, &v1alpha1.CatalogSync{}, s.options())
+	response, err := s.API.AppCatalogs(s.Namespace).Sync(ctx, name, &v1alpha1.CatalogSync{}, s.Options())
 	if err != nil {
-		return &answer{of: cli.AppCatalog, name: name, err: s.noResponse(ctx, cli.AppCatalog, name, err)}
+		return &answer{of: cli.AppCatalog, name: name, err: s.NoResponse(ctx, cli.AppCatalog, name, err)}
 	}
 	a := respond(cli.AppCatalog, name, response, &response.Status)
 	s.carryOut(ctx, a, progress)
@@ -150,7 +150,7 @@ func (s *destinationSync) addFlags(command *cobra.Command) {
 }
 
 func (s *destinationSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
-	list, err := s.api.GitDestinations(s.namespace).List(ctx, options)
+	list, err := s.API.GitDestinations(s.Namespace).List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +161,12 @@ func (s *destinationSync) list(ctx context.Context, options metav1.ListOptions) 
 }
 
 func (s *destinationSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
-	response, err := s.api.GitDestinations(s.namespace).Sync(ctx, name, &v1alpha1.MirrorSync{Spec: s.spec}, s.options())
+	response, err := s.API.GitDestinations(s.Namespace).Sync(ctx, name, &v1alpha1.MirrorSync{Spec: s.spec}, s.Options())
 	if err != nil {
-		return &answer{of: cli.GitDestination, name: name, err: s.noResponse(ctx, cli.GitDestination, name, err)}
+		return &answer{of: cli.GitDestination, name: name, err: s.NoResponse(ctx, cli.GitDestination, name, err)}
 	}
 	a := &answer{of: cli.GitDestination, name: name, object: response, state: response.Status.Message}
-	if s.wait && !s.isDryRun() {
+	if s.Wait && !s.IsDryRun() {
 		a.err = s.follow(ctx, a, response, progress)
 	}
 	return a
@@ -176,7 +176,7 @@ func (s *destinationSync) sync(ctx context.Context, name string, progress *cli.P
 func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alpha1.MirrorSync, progress *cli.Progress) error {
 	status := &response.Status
 	if !isCompared(status.Found) {
-		err := cli.Follow(ctx, s.api.GitDestinationStatuses(s.namespace), cli.GitDestinationStatus, a.name, &v1alpha1.GitDestinationStatus{},
+		err := cli.Follow(ctx, s.API.GitDestinationStatuses(s.Namespace), cli.GitDestinationStatus, a.name, &v1alpha1.GitDestinationStatus{},
 			func(now *v1alpha1.GitDestinationStatus) (bool, error) {
 				i := slices.IndexFunc(now.Status.Syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == status.ID })
 				if i < 0 {
@@ -188,7 +188,7 @@ func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alp
 				progress.Say(a.state)
 				return isCompared(status.Found), nil
 			})
-		if isOver(err) {
+		if cli.IsOver(err) {
 			return fmt.Errorf("stopped waiting for %s: %w; the sync continues, and %s shows its progress", a.of.Named(a.name), err, s.watchCommand(a))
 		}
 		if err != nil {

@@ -27,9 +27,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
-// fieldManager is that of objects that the plugin writes.
-const fieldManager = "kubectl-slipstream"
-
 // rewrite shows what is to be written, asks, and writes it.
 type rewrite struct {
 	session
@@ -66,7 +63,7 @@ func (r *rewrite) prepare() error {
 	if err := r.connect(); err != nil {
 		return err
 	}
-	r.writer = restore.Writer{Client: r.dynamic, Manager: fieldManager, Planner: planner}
+	r.writer = restore.Writer{Client: r.dynamic, Manager: cli.FieldManager, Planner: planner}
 	return nil
 }
 

@@ -5,22 +5,17 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
-	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
 // scopes are the values of --scope.
@@ -36,18 +31,13 @@ const syncPipelineExample = `  # Send at once what some receiver does not have y
 
 // syncPipeline is the command sync-pipeline.
 type syncPipeline struct {
-	genericiooptions.IOStreams
-	config  genericclioptions.RESTClientGetter
-	print   *genericclioptions.PrintFlags
-	scope   string
-	full    bool
-	wait    bool
-	dryRun  string
-	timeout time.Duration
+	cli.Request
+	scope string
+	full  bool
 }
 
-func newSyncPipeline(streams genericiooptions.IOStreams, config genericclioptions.RESTClientGetter) *cobra.Command {
-	s := &syncPipeline{IOStreams: streams, config: config, print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
+func newSyncPipeline(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	s := &syncPipeline{Request: cli.NewRequest(streams, config)}
 	command := &cobra.Command{
 		Use:     "sync-pipeline NAME",
 		Short:   "Compare all objects with what a SyncPipeline has sent, and send the difference",
@@ -58,57 +48,48 @@ func newSyncPipeline(streams genericiooptions.IOStreams, config genericclioption
 	flags := command.Flags()
 	flags.StringVar(&s.scope, "scope", "all", "What is sent: all, crds or instances.")
 	flags.BoolVar(&s.full, "full", false, "Send everything that matches, not only what a sink does not have yet.")
-	flags.BoolVar(&s.wait, "wait", true, "Print the progress until everything is sent.")
-	flags.StringVar(&s.dryRun, "dry-run", cli.DryRunNone, "none or server: have the server check the request, and do nothing.")
+	flags.BoolVar(&s.Wait, "wait", true, "Print the progress until everything is sent.")
+	flags.StringVar(&s.DryRun, "dry-run", cli.DryRunNone, "none or server: have the server check the request, and do nothing.")
 	flags.Lookup("dry-run").NoOptDefVal = cli.DryRunServer
-	flags.DurationVar(&s.timeout, "timeout", 0, "How long to wait, such as 10m. The run continues after that. 0 means no limit.")
-	s.print.AddFlags(command)
+	flags.DurationVar(&s.Timeout, "timeout", 0, "How long to wait, such as 10m. The run continues after that. 0 means no limit.")
+	s.Output.AddFlags(command)
 	return command
 }
 
-func (s *syncPipeline) run(ctx context.Context, name string) error {
+func (s *syncPipeline) run(ctx context.Context, argument string) error {
 	scope, known := scopes[s.scope]
 	if !known {
 		return fmt.Errorf("--scope is %q: it is all, crds or instances", s.scope)
 	}
-	if s.dryRun != cli.DryRunNone && s.dryRun != cli.DryRunServer {
-		return fmt.Errorf("--dry-run is %q: it is none or server", s.dryRun)
+	if err := s.Begin(); err != nil {
+		return err
 	}
-	if s.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, s.timeout)
-		defer cancel()
-	}
-	api, err := cli.Connect(s.config, s.IOStreams)
+	ctx, cancel := s.Limit(ctx)
+	defer cancel()
+	of, name, err := cli.ParseName(argument, cli.SyncPipeline)
 	if err != nil {
 		return err
 	}
 	request := &v1alpha1.PipelineSync{Spec: v1alpha1.PipelineSyncSpec{Scope: scope, Full: s.full}}
-	options := metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict}
-	if s.dryRun == cli.DryRunServer {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	answer, err := api.SyncPipelines().Sync(ctx, name, request, options)
+	answer, err := s.API.SyncPipelines().Sync(ctx, name, request, s.Options())
 	if err != nil {
-		return err
+		return s.NoResponse(ctx, of, name, err)
 	}
-	if err := s.follow(ctx, api, name, answer); err != nil {
+	if err := s.follow(ctx, name, answer); err != nil {
 		return err
 	}
 	return s.report(answer)
 }
 
 // follow waits for the run and updates the answer with its result.
-func (s *syncPipeline) follow(
-	ctx context.Context, api client.ConfigbutlerV1alpha1Interface, name string, answer *v1alpha1.PipelineSync,
-) error {
-	if !s.wait || s.dryRun == cli.DryRunServer || isFinished(answer.Status.Run) {
+func (s *syncPipeline) follow(ctx context.Context, name string, answer *v1alpha1.PipelineSync) error {
+	if !s.Wait || s.IsDryRun() || isFinished(answer.Status.Run) {
 		return nil
 	}
-	_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("run", s.timeout)) // Nothing depends on it.
-	follower := &follower{api: api, name: name, id: answer.Status.ID, progress: cli.Progress{Out: s.ErrOut}}
+	_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("run", s.Timeout)) // Nothing depends on it.
+	follower := &follower{api: s.API, name: name, id: answer.Status.ID, progress: cli.Progress{Out: s.ErrOut}}
 	run, err := follower.untilFinished(ctx)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+	if cli.IsOver(err) {
 		return fmt.Errorf("stopped waiting for the run: %w; the run continues, and kubectl get syncpipeline %s shows its progress", err, name)
 	}
 	if err != nil {
@@ -122,8 +103,8 @@ func (s *syncPipeline) follow(
 
 // report prints what was sent to which sink, and returns an error if not all was.
 func (s *syncPipeline) report(answer *v1alpha1.PipelineSync) error {
-	if s.print.OutputFlagSpecified() {
-		printer, err := s.print.ToPrinter()
+	if s.Output.OutputFlagSpecified() {
+		printer, err := s.Output.ToPrinter()
 		if err != nil {
 			return err
 		}

@@ -26,9 +26,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// fieldManager owns the fields that are applied.
-const fieldManager = "kubectl-slipstream"
-
 // manifest is an object to create.
 type manifest struct {
 	// resource is the plural of its kind.
@@ -129,7 +126,7 @@ func (c *creator) applyOne(ctx context.Context, of manifest) (*unstructured.Unst
 	if err != nil {
 		return nil, err
 	}
-	options := metav1.ApplyOptions{FieldManager: fieldManager}
+	options := metav1.ApplyOptions{FieldManager: cli.FieldManager}
 	if c.dryRun == cli.DryRunServer {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
