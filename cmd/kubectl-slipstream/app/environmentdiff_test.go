@@ -123,9 +123,11 @@ func TestDiffOfAnEnvironmentEnds(t *testing.T) {
 		out     string
 		problem string
 	}{
-		"no difference":      {answer: planOf(), args: []string{"alice"}, out: "No difference, 14 unchanged\n"},
-		"with the type":      {answer: planOf(), args: []string{"environment/alice"}, out: "No difference, 14 unchanged\n"},
-		"with the type, too": {answer: planOf(), args: []string{"envt", "alice"}, out: "No difference, 14 unchanged\n"},
+		"no difference":             {answer: planOf(), args: []string{"alice"}, out: "No difference, 14 unchanged\n"},
+		"with an abbreviation":      {answer: planOf(), args: []string{"env/alice"}, out: "No difference, 14 unchanged\n"},
+		"with the type and a blank": {answer: planOf(), args: []string{"envt", "alice"}, out: "No difference, 14 unchanged\n"},
+		"with the type":             {answer: planOf(), args: []string{"environment/alice"}, out: "No difference, 14 unchanged\n"},
+		"with the type, too":        {answer: planOf(), args: []string{"envt", "alice"}, out: "No difference, 14 unchanged\n"},
 		"as JSON": {
 			answer: planOf(image()), args: []string{"alice", "-o", "jsonpath={.kind} {.status.changes[0].name}"}, code: 1,
 			out: "EnvironmentDiff web", problem: "there are differences",
@@ -160,7 +162,11 @@ func TestSecretDiff(t *testing.T) {
 		{Field: "/data/key", ChangeType: v1alpha1.ChangeAdded, After: quoted("//79")},
 	}
 	s := lackingServer(t, map[string]any{alice + "/secretdiff": planOf(image(), secret)}, v1alpha1.EnvironmentStatus{})
-	out, _, code, err := s.call(t.Context(), "secretdiff", "alice", "-n", "teams")
+	if _, _, code, err := s.call(t.Context(), "secretdiff", "pod/alice", "-n", "teams"); code != 2 || err == nil ||
+		!strings.Contains(err.Error(), "it takes environment") {
+		t.Errorf("another type: exit code %d: %v", code, err)
+	}
+	out, _, code, err := s.call(t.Context(), "secretdiff", "env/alice", "-n", "teams")
 	want := "~ Secret/db  data.password\n    - old\n    + new\n~ Secret/db  data.key\n    + 3 bytes, no text\n1 update\n"
 	if code != 1 || err == nil {
 		t.Errorf("ends with %d: %v", code, err)

@@ -223,6 +223,8 @@ func TestMissingEnds(t *testing.T) {
 		note, problem string
 	}{
 		"nothing is missing":  {status: lacks(), name: "alice", note: "shop-alice lacks nothing that the server does not copy\n"},
+		"with the type":       {status: lacks(), name: "env/alice", note: "shop-alice lacks nothing that the server does not copy\n"},
+		"another type":        {name: "catalog/alice", code: 2, problem: `"catalog" is no type of this command: it takes environment`},
 		"it is not known yet": {name: "alice", code: 2, problem: "is not known yet"},
 		"no such environment": {name: "bob", code: 2, problem: "not found"},
 		"no permission to read": {

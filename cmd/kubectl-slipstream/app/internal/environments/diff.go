@@ -31,11 +31,6 @@ const diffExample = `  # What a sync of the environment alice would change
 const valuesExample = `  # Which values of Secrets a sync of the environment alice would change
   kubectl slipstream secretdiff alice -n teams`
 
-// environmentTypes are the names of the type before the name of an environment.
-var environmentTypes = []string{
-	"environment", "environments", "envt", "environment." + v1alpha1.SchemeGroupVersion.Group, "environments." + v1alpha1.SchemeGroupVersion.Group,
-}
-
 // diff is the command diff for an environment, and secretdiff.
 type diff struct {
 	genericiooptions.IOStreams
@@ -91,7 +86,7 @@ func newSecretDiff(streams genericiooptions.IOStreams, config genericclioptions.
 		Example: valuesExample,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			name, err := environmentArgument(args)
+			_, name, err := cli.ParseName(args[0], cli.Environment)
 			if err != nil {
 				return err
 			}
@@ -104,16 +99,14 @@ func newSecretDiff(streams genericiooptions.IOStreams, config genericclioptions.
 
 // environmentArgument returns the name of an environment, which may have its type before it.
 func environmentArgument(args []string) (string, error) {
-	if len(args) == 2 && slices.Contains(environmentTypes, strings.ToLower(args[0])) {
-		return args[1], nil
-	}
-	if len(args) == 1 {
-		kind, name, typed := strings.Cut(args[0], "/")
-		switch {
-		case !typed:
-			return args[0], nil
-		case slices.Contains(environmentTypes, strings.ToLower(kind)) && name != "":
+	switch len(args) {
+	case 1:
+		if _, name, err := cli.ParseName(args[0], cli.Environment); err == nil {
 			return name, nil
+		}
+	case 2:
+		if _, err := cli.ParseKind(args[0], cli.Environment); err == nil {
+			return args[1], nil
 		}
 	}
 	return "", errors.New("--from is missing: it is a time, a time ago such as 24h, a commit, or the name of a Change. " +

@@ -54,9 +54,9 @@ func newExplainDrift(streams genericiooptions.IOStreams, config genericclioption
 		Example: explainDriftExample,
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(command *cobra.Command, args []string) error {
-			name, err := environmentArgument(args[:1])
+			_, name, err := cli.ParseName(args[0], cli.Environment)
 			if err != nil {
-				return fmt.Errorf("%q names no Environment, as alice or environment/alice do", args[0])
+				return err
 			}
 			return e.run(command.Context(), name, args[1:])
 		},

@@ -65,7 +65,11 @@ func newMissing(streams genericiooptions.IOStreams, config genericclioptions.RES
 	}
 }
 
-func (m *missing) run(ctx context.Context, name string) error {
+func (m *missing) run(ctx context.Context, argument string) error {
+	_, name, err := cli.ParseName(argument, cli.Environment)
+	if err != nil {
+		return err
+	}
 	namespace, _, err := m.config.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return err
