@@ -30,11 +30,11 @@ func TestRecreateFails(t *testing.T) {
 		code    int
 		want    string
 	}{
-		"webhook": {apierrors.NewForbidden(configMaps, "note", errors.New("denied")), 3, "failed: deleted, and not created: ConfigMap/note"},
-		"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "note", nil), 3, "failed: deleted, and not created: ConfigMap/note"},
-		"another": {apierrors.NewAlreadyExists(configMaps, "note"), 3, "failed: deleted, and not created: ConfigMap/note"},
+		"webhook": {apierrors.NewForbidden(configMaps, "note", errors.New("denied")), 3, "not everything is written: deleted, and not created: ConfigMap/note"},
+		"invalid": {apierrors.NewInvalid(schema.GroupKind{Kind: "ConfigMap"}, "note", nil), 3, "not everything is written: deleted, and not created: ConfigMap/note"},
+		"another": {apierrors.NewAlreadyExists(configMaps, "note"), 3, "not everything is written: deleted, and not created: ConfigMap/note"},
 		"a conflict of a webhook": {
-			apierrors.NewConflict(configMaps, "note", errors.New("webhook")), 3, "failed: deleted, and not created: ConfigMap/note",
+			apierrors.NewConflict(configMaps, "note", errors.New("webhook")), 3, "not everything is written: deleted, and not created: ConfigMap/note",
 		},
 		"interrupted": {nil, 130, "ended: context canceled; 0 of 1 objects are written"},
 	} {

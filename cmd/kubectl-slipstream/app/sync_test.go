@@ -88,7 +88,7 @@ func TestSyncEnds(t *testing.T) {
 		},
 		"conflicts": {
 			record: v1alpha1.SyncRecord{State: v1alpha1.SyncStateConflicted}, code: 4, out: "environment/alice: Conflict (alice-b4d9q)\n",
-			problem: "decide about the fields with kubectl slipstream resolve alice -n teams",
+			problem: "fields are in conflict: decide about them with kubectl slipstream resolve alice -n teams",
 		},
 		"superseded": {
 			record: v1alpha1.SyncRecord{State: v1alpha1.SyncStateSuperseded}, code: 4, out: "environment/alice: Superseded (alice-b4d9q)\n",

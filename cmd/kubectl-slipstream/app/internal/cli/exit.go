@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -27,11 +28,25 @@ const (
 	exitInterrupted = 130
 )
 
-// ErrFailed is wrapped by the errors of requests that were executed and failed.
-var ErrFailed = errors.New("failed")
+// coded is an error with an exit code.
+type coded struct {
+	error
+	code int
+}
 
-// ErrConflict is wrapped by the errors of syncs that ended with conflicts of fields, or that a newer sync has replaced.
-var ErrConflict = errors.New("conflict")
+// Unwrap returns the error without the code.
+func (e *coded) Unwrap() error { return e.error }
+
+// Failed returns an error for a request that was executed and failed, formatted as by fmt.Errorf.
+func Failed(format string, args ...any) error {
+	return &coded{fmt.Errorf(format, args...), exitFailed}
+}
+
+// Conflict returns an error, formatted as by fmt.Errorf, for a request that the state of an object does not allow, and for a sync that ended
+// with conflicts of fields or that a newer one has replaced.
+func Conflict(format string, args ...any) error {
+	return &coded{fmt.Errorf(format, args...), exitConflict}
+}
 
 // ErrDifferent is returned by diff if there is a difference, which is printed.
 var ErrDifferent = errors.New("there are differences")
@@ -41,20 +56,21 @@ func IsFailure(err error) bool { return err != nil && !errors.Is(err, ErrDiffere
 
 // ExitCode returns the exit code for an error of the command.
 func ExitCode(err error) int {
+	ended := (*coded)(nil)
 	switch {
 	case err == nil:
 		return 0
+	case errors.As(err, &ended):
+		return ended.code
 	case errors.Is(err, ErrDifferent):
 		return exitDifferent
-	case errors.Is(err, ErrFailed):
-		return exitFailed
 	case errors.Is(err, context.DeadlineExceeded):
 		return exitTimeout
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case apierrors.IsForbidden(err):
 		return exitForbidden
-	case apierrors.IsConflict(err), errors.Is(err, ErrConflict):
+	case apierrors.IsConflict(err):
 		return exitConflict
 	}
 	return exitError

@@ -140,17 +140,17 @@ func rests(record *v1alpha1.SyncStatus) bool {
 func (r *requester) problemOf(record *v1alpha1.SyncStatus) error {
 	switch record.Status.State {
 	case v1alpha1.SyncStateConflicted:
-		return fmt.Errorf("%w: decide about the fields with kubectl slipstream resolve %s -n %s", cli.ErrConflict, record.Spec.Subject.Name, r.Namespace)
+		return cli.Conflict("fields are in conflict: decide about them with kubectl slipstream resolve %s -n %s", record.Spec.Subject.Name, r.Namespace)
 	case v1alpha1.SyncStateSuperseded:
 		if record.Spec.Type == v1alpha1.SyncTypeDependency {
 			return nil // The changes are reverted, or another sync has applied them.
 		}
-		return fmt.Errorf("%w: a newer sync has replaced this one", cli.ErrConflict)
+		return cli.Conflict("a newer sync has replaced this one")
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
-		return fmt.Errorf("the sync %w: correct the cause, then try again with kubectl slipstream retry %s -n %s", cli.ErrFailed, record.Name, r.Namespace)
+		return cli.Failed("the sync failed: correct the cause, then try again with kubectl slipstream retry %s -n %s", record.Name, r.Namespace)
 	case v1alpha1.SyncStateDismissed:
 		if record.Spec.Type != v1alpha1.SyncTypeCatalog {
-			return fmt.Errorf("the sync %w, and %s has dismissed it", cli.ErrFailed, record.Status.ResolvedBy)
+			return cli.Failed("the sync failed, and %s has dismissed it", record.Status.ResolvedBy)
 		}
 	}
 	return nil

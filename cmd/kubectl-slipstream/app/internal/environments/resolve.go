@@ -163,8 +163,8 @@ func (r *resolve) ask(ctx context.Context, conflicts []*conflict) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: %s wait for a decision, and there is no terminal to ask on: add --keep, --take, --keep=FIELD or --take=FIELD",
-		cli.ErrConflict, summary.Count(len(conflicts), "field"))
+	return cli.Conflict("%s wait for a decision, and there is no terminal to ask on: add --keep, --take, --keep=FIELD or --take=FIELD",
+		summary.Count(len(conflicts), "field"))
 }
 
 // askAll asks about each conflict. The end of the answers leaves the others undecided.
@@ -190,7 +190,7 @@ func askAll(ctx context.Context, questions *cli.Questions, out io.Writer, confli
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: nothing is decided, and nothing is written", cli.ErrConflict)
+	return cli.Conflict("nothing is decided, and nothing is written")
 }
 
 // askOne asks until the answer is valid. It reports whether there are no more answers.

@@ -5,7 +5,6 @@ package environments
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -85,7 +84,7 @@ func (r *retry) failedOf(ctx context.Context, of cli.Kind, name string) (string,
 		if err := r.exists(ctx, of, name); err != nil {
 			return "", err
 		}
-		return "", fmt.Errorf("%w: no SyncStatus of %s has failed, so nothing is left to try", cli.ErrConflict, of.Named(name))
+		return "", cli.Conflict("no SyncStatus of %s has failed, so nothing is left to try", of.Named(name))
 	}
 	return newest.Name, nil
 }

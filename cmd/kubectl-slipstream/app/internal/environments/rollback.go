@@ -99,7 +99,7 @@ func (r *rollback) previous(ctx context.Context, of cli.Kind, name string) (int6
 			return revision.Revision, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: status.history of %s has no revision beside the current one", cli.ErrConflict, of.Named(name))
+	return 0, cli.Conflict("status.history of %s has no revision beside the current one", of.Named(name))
 }
 
 // history returns the current revision and those that a rollback can return to, the newest first.

@@ -198,7 +198,7 @@ func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alp
 	a.state = summary.Comparison(status.Found)
 	status.Message = a.state
 	if failed := status.Found.Failures; len(failed) > 0 {
-		return fmt.Errorf("the sync %w: not all types could be compared, and they are tried again", cli.ErrFailed)
+		return cli.Failed("not all types could be compared: those are tried again")
 	}
 	return nil
 }

@@ -326,7 +326,7 @@ func (r *rewrite) result(failures map[*restore.Step]error) error {
 			Message: "you may not write: " + strings.Join(names, ", "),
 		}}
 	}
-	return fmt.Errorf("%w: left as they are: %s", cli.ErrFailed, strings.Join(names, ", "))
+	return cli.Failed("not everything is written: left as they are: %s", strings.Join(names, ", "))
 }
 
 // lostError returns the error for objects that were deleted and not created, and others that are left as they are.
@@ -337,7 +337,7 @@ func lostError(gone, left []string) error {
 	if len(left) > 0 {
 		text += "; left as they are: " + strings.Join(left, ", ")
 	}
-	return fmt.Errorf("%w: %s", cli.ErrFailed, text)
+	return cli.Failed("not everything is written: %s", text)
 }
 
 // contentOf returns a copy of an object that is compared with another.

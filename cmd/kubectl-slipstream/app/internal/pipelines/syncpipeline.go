@@ -132,7 +132,7 @@ func failureOf(run *v1alpha1.PipelineRun) error {
 		return nil
 	}
 	slices.Sort(short)
-	return fmt.Errorf("%w: not everything got to %s", cli.ErrFailed, strings.Join(short, ", "))
+	return cli.Failed("not everything got to %s", strings.Join(short, ", "))
 }
 
 func isFinished(run *v1alpha1.PipelineRun) bool {
