@@ -5,6 +5,9 @@
 package app
 
 import (
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -28,9 +31,11 @@ Exit codes: 0 done, 1 there are differences, 2 a wrong request or another error,
 
 // NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	warnings := rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(
 		func(found *rest.Config) *rest.Config {
 			found.QPS, found.Burst = 50, 300 // As in kubectl.
+			found.WarningHandler = warnings
 			return found
 		})
 	root := &cobra.Command{
@@ -38,7 +43,6 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipstream"},
 		Short:         "Follow changes in Git, take them back, and sync environments",
 		Long:          long,
-		Args:          cobra.NoArgs,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -57,8 +61,38 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	addGroups(root)
 	root.SetUsageTemplate(usage(root))
 	utilruntime.Must(addCompletions(root, cli.NewCompleter(config))) // It fails only for flags that do not exist.
+	explainArguments(root)
 	explainErrors(root, config)
 	return root
+}
+
+// explainArguments has the errors about arguments of all commands name what is missing, and the help.
+func explainArguments(command *cobra.Command) {
+	for _, child := range command.Commands() {
+		if check := child.Args; check != nil {
+			child.Args = func(command *cobra.Command, args []string) error {
+				err := check(command, args)
+				if err == nil {
+					return nil
+				}
+				if wanted := firstArgument(command); len(args) == 0 && wanted != "" {
+					err = fmt.Errorf("%s is missing", wanted)
+				}
+				return fmt.Errorf("%w\nSee '%s --help'", err, command.CommandPath())
+			}
+		}
+		explainArguments(child)
+	}
+}
+
+// firstArgument returns the first argument in the usage of a command, as in ENVIRONMENT or catalog/NAME. It is empty if there is none.
+func firstArgument(command *cobra.Command) string {
+	_, usage, _ := strings.Cut(command.Use, " ")
+	if alternatives, _, grouped := strings.Cut(strings.TrimPrefix(usage, "("), ")"); grouped {
+		return strings.ReplaceAll(alternatives, " | ", " or ")
+	}
+	first, _, _ := strings.Cut(usage, " ")
+	return first
 }
 
 // explainErrors has the errors of all commands say what the user can do about them.

@@ -329,7 +329,7 @@ func TestExplainDriftEnds(t *testing.T) {
 			out: "cronjob/report does not differ, or is no object of Environment alice. These differ: Deployment/web\n",
 		},
 		"no object":   {plan: planOf(), args: []string{"web"}, code: 2, problem: `"web" names no object: it is KIND/NAME, such as deployment/web`},
-		"three names": {args: []string{"a/b", "c/d"}, code: 2, problem: "accepts between 1 and 2 arg(s)"},
+		"three names": {args: []string{"a/b", "c/d"}, code: 2, problem: "accepts between 1 and 2 arg(s), received 3\nSee 'kubectl slipstream explain-drift --help'"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

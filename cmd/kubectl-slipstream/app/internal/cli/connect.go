@@ -5,20 +5,17 @@ package cli
 
 import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 )
 
-// Connect returns clients for the API server of flags and kubeconfigs. Warnings are written to the error stream.
-func Connect(config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) (client.ConfigbutlerV1alpha1Interface, error) {
+// Connect returns clients for the API server of flags and kubeconfigs.
+func Connect(config genericclioptions.RESTClientGetter) (client.ConfigbutlerV1alpha1Interface, error) {
 	found, err := config.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	found.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	clients, err := versioned.NewForConfig(found)
 	if err != nil {
 		return nil, err

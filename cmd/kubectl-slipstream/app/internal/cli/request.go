@@ -48,7 +48,7 @@ func (r *Request) Begin() (err error) {
 	if r.Namespace, _, err = r.Config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return err
 	}
-	r.API, err = Connect(r.Config, r.IOStreams)
+	r.API, err = Connect(r.Config)
 	return err
 }
 

@@ -118,7 +118,7 @@ func (d *diff) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	api, err := cli.Connect(d.config, d.IOStreams)
+	api, err := cli.Connect(d.config)
 	if err != nil {
 		return err
 	}

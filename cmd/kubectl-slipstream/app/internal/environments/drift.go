@@ -68,7 +68,7 @@ func (e *explainDrift) run(ctx context.Context, name string, of []string) error 
 	if err != nil {
 		return err
 	}
-	api, err := cli.Connect(e.config, e.IOStreams)
+	api, err := cli.Connect(e.config)
 	if err != nil {
 		return err
 	}

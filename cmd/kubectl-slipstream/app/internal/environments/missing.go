@@ -74,7 +74,7 @@ func (m *missing) run(ctx context.Context, argument string) error {
 	if err != nil {
 		return err
 	}
-	api, err := cli.Connect(m.config, m.IOStreams)
+	api, err := cli.Connect(m.config)
 	if err != nil {
 		return err
 	}

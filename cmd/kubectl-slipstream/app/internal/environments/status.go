@@ -98,7 +98,7 @@ func (s *status) run(ctx context.Context) (err error) {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	if s.tables, err = newTables(s.config, s.IOStreams); err != nil {
+	if s.tables, err = newTables(s.config); err != nil {
 		return err
 	}
 	found, err := s.load(ctx)

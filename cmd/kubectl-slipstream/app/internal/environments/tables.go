@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -35,8 +34,8 @@ type tables struct {
 	parameters runtime.ParameterCodec
 }
 
-// newTables returns a client for the API server of flags and kubeconfigs. Warnings are written to the error stream.
-func newTables(config genericclioptions.RESTClientGetter, streams genericiooptions.IOStreams) (*tables, error) {
+// newTables returns a client for the API server of flags and kubeconfigs.
+func newTables(config genericclioptions.RESTClientGetter) (*tables, error) {
 	found, err := config.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -47,7 +46,6 @@ func newTables(config genericclioptions.RESTClientGetter, streams genericiooptio
 	}
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 	found = rest.CopyConfig(found)
-	found.WarningHandler = rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	found.GroupVersion, found.APIPath = &v1alpha1.SchemeGroupVersion, "/apis"
 	found.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(found)

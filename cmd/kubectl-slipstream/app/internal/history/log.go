@@ -99,7 +99,7 @@ func (l *changeLog) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	api, err := cli.Connect(l.config, l.IOStreams)
+	api, err := cli.Connect(l.config)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func (s *session) connect() (err error) {
 	if s.namespace, _, err = s.config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return err
 	}
-	if s.api, err = cli.Connect(s.config, s.IOStreams); err != nil {
+	if s.api, err = cli.Connect(s.config); err != nil {
 		return err
 	}
 	found, err := s.config.ToRESTConfig()
