@@ -107,7 +107,7 @@ func TestCreatorsPrint(t *testing.T) {
 			object("AppCatalog", ofTeams, "  sourceNamespace: shop\n  workloadSelector: {}\n"),
 		},
 		"a catalog of two": {
-			[]string{"catalog", "production", "-n", "teams", "--from", "shop", "--workloads", "deployment/web,cronjobs.batch/report"},
+			[]string{"catalog", "production", "-n", "teams", "--from", "shop", "--workloads", "deploy/web,cronjobs.batch/report"},
 			object("AppCatalog", ofTeams, "  sourceNamespace: shop\n  workloads:\n  - kind: Deployment\n    name: web\n  - kind: CronJob\n    name: report\n"),
 		},
 		"a catalog of a label": {
@@ -238,7 +238,7 @@ func TestCreatorsRejectInput(t *testing.T) {
 		"another format":            {append(mirror, toProduction, "-o", "table"), []string{"table"}},
 		"no source":                 {catalog, []string{"--from is missing"}},
 		"a workload without kind":   {append(catalog, "--from", "shop", "--workloads", "web"), []string{"write KIND/NAME"}},
-		"another kind":              {append(catalog, "--from", "shop", "--workloads", "pod/web"), []string{`the kind "pod": it is one of cronjob, daemonset, deployment, job`}},
+		"another kind":              {append(catalog, "--from", "shop", "--workloads", "pod/web"), []string{`--workloads: "pod/web" is no workload: write KIND/NAME with cronjob, daemonset, deployment, job`}},
 		"another selector":          {append(catalog, "--from", "shop", "-l", "a in"), []string{"--selector is"}},
 		"no catalog":                {environment, []string{"--catalog is missing"}},
 		"no target":                 {append(environment, "--catalog", "production"), []string{"--target is missing"}},

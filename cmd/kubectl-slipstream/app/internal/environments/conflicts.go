@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
-	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // decision is what a user decides about a field.
@@ -106,7 +106,7 @@ func (c *conflict) value(json *string) string {
 	case json == nil:
 		return "(none)"
 	}
-	return summary.Cut(*json, valueWidth)
+	return cli.Shorten(*json, valueWidth)
 }
 
 // decide decides about the fields that arguments of --keep or --take name.
@@ -159,7 +159,7 @@ func (c *conflict) isNamed(argument string) bool {
 	}
 	word, rest, _ := strings.Cut(argument, "/")
 	name, field, hasField := strings.Cut(rest, "/")
-	workload, err := parseWorkload(word + "/" + name)
+	workload, err := cli.ParseWorkload(word + "/" + name)
 	return err == nil && workload == c.workload && (!hasField || "/"+field == c.field)
 }
 

@@ -7,11 +7,12 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -54,7 +55,7 @@ func (s *environmentSync) parse() error {
 	}
 	s.spec.Action = action
 	for _, argument := range s.workloads {
-		workload, err := parseWorkload(argument)
+		workload, err := cli.ParseWorkload(argument)
 		if err != nil {
 			return fmt.Errorf("--workloads: %w", err)
 		}
@@ -63,40 +64,8 @@ func (s *environmentSync) parse() error {
 	return nil
 }
 
-// workloadKinds are the kinds of workloads by the names that kubectl has for them.
-var workloadKinds = map[string]v1alpha1.WorkloadKind{
-	"deployment": v1alpha1.WorkloadDeployment, "deploy": v1alpha1.WorkloadDeployment,
-	"statefulset": v1alpha1.WorkloadStatefulSet, "sts": v1alpha1.WorkloadStatefulSet,
-	"daemonset": v1alpha1.WorkloadDaemonSet, "ds": v1alpha1.WorkloadDaemonSet,
-	"replicaset": v1alpha1.WorkloadReplicaSet, "rs": v1alpha1.WorkloadReplicaSet,
-	"job":     v1alpha1.WorkloadJob,
-	"cronjob": v1alpha1.WorkloadCronJob, "cj": v1alpha1.WorkloadCronJob,
-}
-
-// parseWorkload parses KIND/NAME.
-func parseWorkload(argument string) (v1alpha1.WorkloadReference, error) {
-	word, name, _ := strings.Cut(argument, "/")
-	word, _, _ = strings.Cut(strings.ToLower(word), ".")
-	kind, known := workloadKinds[word]
-	if !known {
-		kind, known = workloadKinds[strings.TrimSuffix(word, "s")]
-	}
-	if !known || name == "" {
-		return v1alpha1.WorkloadReference{}, fmt.Errorf(
-			"%q is no workload: write KIND/NAME with deployment, statefulset, daemonset, replicaset, job or cronjob", argument)
-	}
-	return v1alpha1.WorkloadReference{Kind: kind, Name: name}, nil
-}
-
-func (s *environmentSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
-	list, err := s.API.Environments(s.Namespace).List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
-	}
-	return names, nil
+func (s *environmentSync) list(ctx context.Context, options metav1.ListOptions) ([]string, error) {
+	return namesIn(ctx, s.API.Environments(s.Namespace), options)
 }
 
 func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
@@ -110,18 +79,26 @@ func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.P
 	return a
 }
 
-// catalogSync has the sources of catalogs read.
-type catalogSync struct{ *requester }
-
-func (s *catalogSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
-	list, err := s.API.AppCatalogs(s.Namespace).List(ctx, options)
+// namesIn returns the names of the objects that a selector matches.
+func namesIn[L runtime.Object](ctx context.Context, objects cli.Objects[L], options metav1.ListOptions) (names []string, err error) {
+	list, err := objects.List(ctx, options)
 	if err != nil {
 		return nil, err
 	}
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
-	}
-	return names, nil
+	return names, meta.EachListItem(list, func(object runtime.Object) error {
+		accessor, err := meta.Accessor(object)
+		if err == nil {
+			names = append(names, accessor.GetName())
+		}
+		return err
+	})
+}
+
+// catalogSync has the sources of catalogs read.
+type catalogSync struct{ *requester }
+
+func (s *catalogSync) list(ctx context.Context, options metav1.ListOptions) ([]string, error) {
+	return namesIn(ctx, s.API.AppCatalogs(s.Namespace), options)
 }
 
 func (s *catalogSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
@@ -149,15 +126,8 @@ func (s *destinationSync) addFlags(command *cobra.Command) {
 	flags.BoolVar(&s.spec.Full, "full", false, "Read the branch of a GitDestination again before it is compared.")
 }
 
-func (s *destinationSync) list(ctx context.Context, options metav1.ListOptions) (names []string, err error) {
-	list, err := s.API.GitDestinations(s.Namespace).List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	for i := range list.Items {
-		names = append(names, list.Items[i].Name)
-	}
-	return names, nil
+func (s *destinationSync) list(ctx context.Context, options metav1.ListOptions) ([]string, error) {
+	return namesIn(ctx, s.API.GitDestinations(s.Namespace), options)
 }
 
 func (s *destinationSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/kube/restore"
-	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
@@ -154,5 +154,5 @@ func shown(step *restore.Step, content *unstructured.Unstructured, path fieldpat
 	if err != nil {
 		return "?"
 	}
-	return printable.Line(summary.Cut(string(text), maxValue))
+	return printable.Line(cli.Shorten(string(text), maxValue))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // follower prints the progress of a pipeline's run.
@@ -58,7 +57,7 @@ func howFar(run *v1alpha1.PipelineRun) string {
 	for _, sink := range run.Sinks {
 		part := fmt.Sprintf("%s %d of %d", sink.Name, sink.Done, sink.Total)
 		if sink.Done < sink.Total && sink.Answer != "" {
-			part += " (" + summary.Cut(sink.Answer, 60) + ")"
+			part += " (" + cli.Shorten(sink.Answer, 60) + ")"
 		}
 		sinks = append(sinks, part)
 	}

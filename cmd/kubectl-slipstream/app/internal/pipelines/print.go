@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/cli-runtime/pkg/printers"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
@@ -31,7 +32,7 @@ func printRun(out io.Writer, answer *v1alpha1.PipelineSync) error {
 	for _, sink := range run.Sinks {
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%s\n",
 			printable.Line(sink.Name), sink.Done-sink.Rejected, sink.Rejected, sink.Total-sink.Done,
-			summary.Cut(summary.Line(sink.Answer), answerWidth))
+			cli.Shorten(summary.Line(sink.Answer), answerWidth))
 	}
 	return table.Flush()
 }

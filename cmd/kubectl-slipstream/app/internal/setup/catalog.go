@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	applymeta "k8s.io/client-go/applyconfigurations/meta/v1"
 
-	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	apply "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
 )
 
@@ -72,11 +71,11 @@ func (c *catalog) run(ctx context.Context, name string) error {
 	}
 	spec := apply.AppCatalogSpec().WithSourceNamespace(c.from)
 	for _, each := range c.workloads {
-		workload, err := parseWorkload(each)
+		workload, err := cli.ParseWorkload(each)
 		if err != nil {
-			return err
+			return fmt.Errorf("--workloads: %w", err)
 		}
-		spec.WithWorkloads(workload)
+		spec.WithWorkloads(apply.WorkloadReference().WithKind(workload.Kind).WithName(workload.Name))
 	}
 	if c.selector != "" || len(c.workloads) == 0 {
 		if spec.WorkloadSelector, err = selectorOf(c.selector); err != nil {
@@ -88,25 +87,6 @@ func (c *catalog) run(ctx context.Context, name string) error {
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.sourceNamespace": "--from", "spec.workloads": "--workloads",
 		"spec.workloadSelector": "--selector",
 	}})
-}
-
-// parseWorkload reads a workload in the form KIND/NAME, in which the case of the kind does not matter.
-func parseWorkload(text string) (*apply.WorkloadReferenceApplyConfiguration, error) {
-	kind, name, found := strings.Cut(text, "/")
-	if !found || name == "" {
-		return nil, fmt.Errorf("--workloads has %q: write KIND/NAME, such as deployment/web", text)
-	}
-	var kinds []string
-	for known, resource := range v1alpha1.WorkloadResources() {
-		for _, form := range []string{string(known), resource.Resource, resource.String()} {
-			if strings.EqualFold(kind, form) {
-				return apply.WorkloadReference().WithKind(known).WithName(name), nil
-			}
-		}
-		kinds = append(kinds, strings.ToLower(string(known)))
-	}
-	slices.Sort(kinds)
-	return nil, fmt.Errorf("--workloads has the kind %q: it is one of %s", kind, strings.Join(kinds, ", "))
 }
 
 // selectorOf returns a selector that was written as for kubectl. The empty one matches everything.
