@@ -74,6 +74,7 @@ func TestSyncEnds(t *testing.T) {
 	failure := v1alpha1.ObjectFailure{Type: "Deployment", Namespace: "alice", Name: "web", Reason: "Refused", Message: "exceeded quota: pods"}
 	problem := &v1alpha1.SyncError{Message: "1 object was refused"}
 	environments := v1alpha1.Resource("environments")
+	two, three := "2", "3"
 	tests := map[string]struct {
 		record       v1alpha1.SyncRecord
 		answer       any
@@ -108,15 +109,15 @@ func TestSyncEnds(t *testing.T) {
 			answer: &v1alpha1.SyncRequest{TypeMeta: typeMeta("SyncRequest"), Status: v1alpha1.SyncRequestStatus{
 				RequestOutcome: v1alpha1.RequestOutcome{Message: "Would sync workloads (dry run)"}, Plan: &v1alpha1.SyncPlan{
 					Unchanged: 14, Changes: []v1alpha1.ObjectChange{
-						{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged, Fields: make([]v1alpha1.FieldChange, 2)},
+						{Kind: "Deployment", Name: "web", ChangeType: v1alpha1.ChangeChanged, Fields: []v1alpha1.FieldChange{{Field: "/spec/replicas", Before: &two, After: &three}}},
 						{Kind: "ConfigMap", Name: "web", ChangeType: v1alpha1.ChangeAdded, Refusal: "exceeded quota"},
 						{Kind: "CronJob", Name: "report", ChangeType: v1alpha1.ChangeRemoved},
 					},
 				},
 			}},
 			args: []string{"--dry-run"},
-			out: "environment/alice: Would sync workloads (dry run)\n~ Deployment/web  2 fields\n+ ConfigMap/web  refused: exceeded quota\n- CronJob/report\n" +
-				"1 to create, 1 to update, 1 to delete, 14 unchanged\n",
+			out: "environment/alice: Would sync workloads (dry run)\n~ Deployment/web  spec.replicas\n    - 2\n    + 3\n" +
+				"+ ConfigMap/web   to create\n    ! exceeded quota\n- CronJob/report  to delete\n1 create, 1 update, 1 delete, 14 unchanged\n",
 		},
 		"JSON":      {record: completed, args: []string{"-o", "jsonpath={.status.message} {.status.syncStatuses[0]}"}, out: "Synced alice-b4d9q"},
 		"name":      {record: completed, args: []string{"-o", "name"}, out: "syncrequest.configbutler.ai/alice\n"},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"k8s.io/cli-runtime/pkg/printers"
 
@@ -38,7 +39,7 @@ func (r *requester) report(a *answer) error {
 		err = printFailures(r.Out, a.records)
 	}
 	if err == nil && a.plan != nil {
-		err = printPlan(r.Out, a.plan)
+		err = (&diffPrinter{out: r.Out, colours: cli.HasColours(r.Out), now: time.Now()}).print(a.plan)
 	}
 	return cmp.Or(err, a.err)
 }
@@ -74,7 +75,7 @@ func (r *requester) printAll(answers []*answer) error {
 		if a.object == nil {
 			state, _, _ = strings.Cut(a.err.Error(), "\n")
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", printable.Line(a.of.Named(a.name)), summary.Cut(summary.Line(state), stateWidth), firstRecord(a))
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", printable.Line(a.of.Named(a.name)), cli.Shorten(summary.Line(state), stateWidth), firstRecord(a))
 	}
 	return table.Flush()
 }
@@ -130,29 +131,4 @@ func printFailures(out io.Writer, records []*v1alpha1.SyncStatus) error {
 		}
 	}
 	return nil
-}
-
-// changeSigns are printed before an object of a plan.
-var changeSigns = map[v1alpha1.ChangeType]string{v1alpha1.ChangeAdded: "+", v1alpha1.ChangeChanged: "~", v1alpha1.ChangeRemoved: "-"}
-
-// printPlan prints the objects that a sync would change, and how many of them.
-func printPlan(out io.Writer, plan *v1alpha1.SyncPlan) error {
-	numbers := map[v1alpha1.ChangeType]int{}
-	for i := range plan.Changes {
-		change := &plan.Changes[i]
-		numbers[change.ChangeType]++
-		line := fmt.Sprintf("%s %s/%s", changeSigns[change.ChangeType], change.Kind, change.Name)
-		if n := len(change.Fields); n > 0 {
-			line += "  " + summary.Count(n, "field")
-		}
-		if change.Refusal != "" {
-			line += "  refused: " + change.Refusal
-		}
-		if _, err := fmt.Fprintln(out, printable.Line(line)); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(out, "%d to create, %d to update, %d to delete, %d unchanged\n", numbers[v1alpha1.ChangeAdded],
-		numbers[v1alpha1.ChangeChanged], numbers[v1alpha1.ChangeRemoved], plan.Unchanged)
-	return err
 }
