@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// completionTimeout is how long a shell waits for completions.
+	// completionTimeout is how long a shell waits for completions, including the discovery of types.
 	completionTimeout = 3 * time.Second
 	// completionLimit is the number of names that are listed.
 	completionLimit = 500
@@ -29,31 +29,60 @@ const (
 // Completer completes arguments and flags with what the cluster has, as far as the user may list it. Without a cluster, or
 // if the user may list nothing, there are no completions.
 type Completer struct {
-	config genericclioptions.RESTClientGetter
+	config  genericclioptions.RESTClientGetter
+	timeout time.Duration
 }
 
 // NewCompleter returns a Completer for the cluster of flags and kubeconfigs.
-func NewCompleter(config genericclioptions.RESTClientGetter) *Completer { return &Completer{config} }
+func NewCompleter(config genericclioptions.RESTClientGetter) *Completer {
+	return &Completer{config, completionTimeout}
+}
+
+// limited completes nothing if a completion takes too long. The process ends then: discovery, for one, takes no context.
+func (c *Completer) limited(complete cobra.CompletionFunc) cobra.CompletionFunc {
+	type completions struct {
+		found     []cobra.Completion
+		directive cobra.ShellCompDirective
+	}
+	return func(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		completed := make(chan completions, 1)
+		go func() {
+			found, directive := complete(command, args, prefix)
+			completed <- completions{found, directive}
+		}()
+		select {
+		case all := <-completed:
+			return all.found, all.directive
+		case <-time.After(c.timeout):
+			cobra.CompDebugln("the cluster does not answer", false)
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+	}
+}
 
 // Name completes the first argument with the names of a resource, in the namespace of the command unless it is cluster-scoped.
 func (c *Completer) Name(resource schema.GroupVersionResource, clusterScoped bool) cobra.CompletionFunc {
-	return func(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.limited(func(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return c.names(command.Context(), resource, clusterScoped, prefix), cobra.ShellCompDirectiveNoFileComp
-	}
+	})
 }
 
 // Flag completes a flag with the names of a resource.
 func (c *Completer) Flag(resource schema.GroupVersionResource, clusterScoped bool) cobra.CompletionFunc {
-	return func(command *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.limited(func(command *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return c.names(command.Context(), resource, clusterScoped, prefix), cobra.ShellCompDirectiveNoFileComp
-	}
+	})
 }
 
 // Object completes an argument TYPE/NAME, or a name after a type.
 func (c *Completer) Object(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return c.limited(c.object)(command, args, prefix)
+}
+
+func (c *Completer) object(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	of, name, qualified := strings.Cut(prefix, "/")
 	if len(args) > 0 && !strings.Contains(args[0], "/") {
 		of, name = args[0], prefix
@@ -101,8 +130,6 @@ func (c *Completer) list(ctx context.Context, resource schema.GroupVersionResour
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
-	defer cancel()
 	list, err := client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: completionLimit})
 	if err != nil {
 		return nil, err
