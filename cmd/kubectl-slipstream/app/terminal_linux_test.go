@@ -103,6 +103,9 @@ func TestStatusIsDrawnAgain(t *testing.T) {
 	if !strings.HasPrefix(got, "\x1b[H\x1b[2JNAME") || strings.Contains(got, "environment/fix-17") || !strings.Contains(got, "... and 4 more lines\n") {
 		t.Errorf("shown:\n%s", got)
 	}
+	if got := onTerminal(t, 100, 1, "more lines", s.URL, "status", "-n", "teams", "-w"); strings.Contains(got, "NAME") {
+		t.Errorf("shown on one line:\n%s", got)
+	}
 }
 
 // TestDriftOnATerminal checks colours, and the arrow between values.

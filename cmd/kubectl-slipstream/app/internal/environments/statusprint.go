@@ -65,8 +65,8 @@ func (p *statusPrinter) print(roots []*line) error {
 	p.measure(lines)
 	hidden := 0
 	if p.height > 0 && len(lines) >= p.height {
-		hidden = len(lines) - (p.height - 2)
-		lines = lines[:p.height-2]
+		shown := max(0, p.height-2) // The cursor is on the last line.
+		hidden, lines = len(lines)-shown, lines[:shown]
 	}
 	var text strings.Builder
 	for _, l := range lines {
