@@ -190,6 +190,11 @@ func TestWebhookConfigFailsWhole(t *testing.T) {
 func TestWebhookConfigRejects(t *testing.T) {
 	noBundle := registered()
 	delete(noBundle, "caBundle")
+	elsewhere := func(key string, value any) map[string]any {
+		spec := registered()
+		spec["service"].(map[string]any)[key] = value
+		return map[string]any{apiServicePath: apiService(spec, "True")}
+	}
 	for name, test := range map[string]struct {
 		api  map[string]any
 		args []string
@@ -205,7 +210,14 @@ func TestWebhookConfigRejects(t *testing.T) {
 		"no cluster IP":      {api: map[string]any{apiServicePath: apiService(registered(), "True"), servicePath: service("None")}, want: "give --address"},
 		"not installed":      {want: "read how the server is registered"},
 		"not served":         {api: map[string]any{apiServicePath: apiService(map[string]any{}, "True")}, want: "install the server first"},
-		"no authority yet":   {api: map[string]any{apiServicePath: apiService(noBundle, "True")}, want: "has no caBundle yet"},
+		"a forged namespace": {api: elsewhere("namespace", "a; curl x"), want: `in the namespace "a; curl x" at the port 8443: a lowercase RFC 1123 label`},
+		"a forged service":   {api: elsewhere("name", "a\n- b"), want: `names the Service "a\n- b"`},
+		"a wrong port":       {api: elsewhere("port", 70000), want: "must be between 1 and 65535"},
+		"a forged address": {
+			api:  map[string]any{apiServicePath: apiService(registered(), "True"), servicePath: service("a' b")},
+			want: `the cluster IP of the Service mirrors/slip is no address: "a' b"`,
+		},
+		"no authority yet": {api: map[string]any{apiServicePath: apiService(noBundle, "True")}, want: "has no caBundle yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "audit")

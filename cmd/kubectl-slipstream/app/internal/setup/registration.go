@@ -7,11 +7,15 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -49,6 +53,9 @@ func readRegistration(ctx context.Context, client dynamic.Interface) (*registrat
 	if port, found, _ := unstructured.NestedInt64(object.Object, "spec", "service", "port"); found {
 		r.port = port
 	}
+	if err := r.validate(); err != nil {
+		return nil, err
+	}
 	text, _, _ := unstructured.NestedString(object.Object, "spec", "caBundle")
 	if r.bundle, err = base64.StdEncoding.DecodeString(text); err != nil {
 		return nil, fmt.Errorf("caBundle of the APIService %s: %w", apiServiceName, err)
@@ -67,6 +74,20 @@ func readRegistration(ctx context.Context, client dynamic.Interface) (*registrat
 	return r, nil
 }
 
+// validate checks what is written to files and commands. Another API server than that of Kubernetes may store anything.
+func (r *registration) validate() error {
+	if r.service == "" {
+		return nil
+	}
+	problems := slices.Concat(
+		validation.IsDNS1123Label(r.namespace), validation.IsDNS1035Label(r.service), validation.IsValidPortNum(int(r.port)))
+	if len(problems) > 0 {
+		return fmt.Errorf("the APIService %s names the Service %q in the namespace %q at the port %d: %s",
+			apiServiceName, r.service, r.namespace, r.port, strings.Join(problems, "; "))
+	}
+	return nil
+}
+
 // clusterIP returns the address of the Service.
 func (r *registration) clusterIP(ctx context.Context, client dynamic.Interface) (string, error) {
 	service, err := client.Resource(services).Namespace(r.namespace).Get(ctx, r.service, metav1.GetOptions{})
@@ -76,6 +97,9 @@ func (r *registration) clusterIP(ctx context.Context, client dynamic.Interface) 
 	address, _, _ := unstructured.NestedString(service.Object, "spec", "clusterIP")
 	if address == "" || address == corev1.ClusterIPNone {
 		return "", fmt.Errorf("the Service %s/%s has no cluster IP: give --address", r.namespace, r.service)
+	}
+	if net.ParseIP(address) == nil {
+		return "", fmt.Errorf("the cluster IP of the Service %s/%s is no address: %q", r.namespace, r.service, address)
 	}
 	return address, nil
 }
