@@ -74,13 +74,14 @@ func readRegistration(ctx context.Context, client dynamic.Interface) (*registrat
 	return r, nil
 }
 
-// validate checks what is written to files and commands. Another API server than that of Kubernetes may store anything.
+// validate checks what is written to files and commands, so that nothing in it is interpreted there. Kubernetes allows a Service any RFC 1123
+// label.
 func (r *registration) validate() error {
 	if r.service == "" {
 		return nil
 	}
 	problems := slices.Concat(
-		validation.IsDNS1123Label(r.namespace), validation.IsDNS1035Label(r.service), validation.IsValidPortNum(int(r.port)))
+		validation.IsDNS1123Label(r.namespace), validation.IsDNS1123Label(r.service), validation.IsValidPortNum(int(r.port)))
 	if len(problems) > 0 {
 		return fmt.Errorf("the APIService %s names the Service %q in the namespace %q at the port %d: %s",
 			apiServiceName, r.service, r.namespace, r.port, strings.Join(problems, "; "))
