@@ -269,7 +269,14 @@ func TestSyncOfOtherKinds(t *testing.T) {
 	const mainPath, shopPath = ofTeams + "gitdestinations/main/sync", ofTeams + "appcatalogs/shop"
 	mirror := &v1alpha1.MirrorSync{TypeMeta: typeMeta("MirrorSync"), Status: v1alpha1.MirrorSyncStatus{ID: "r1", Message: "The request is accepted"}}
 	read := &v1alpha1.CatalogSync{TypeMeta: typeMeta("CatalogSync"), Status: v1alpha1.RequestOutcome{ID: "r1", Message: "The namespace has been read"}}
-	const statusPath = ofTeams + "gitdestinationstatuses/main"
+	const statusPath, destinationPath = ofTeams + "gitdestinationstatuses/main", ofTeams + "gitdestinations/main"
+	waiting := func(ids ...string) []any {
+		of := &v1alpha1.GitDestination{TypeMeta: typeMeta("GitDestination"), ObjectMeta: objectMeta("main", nil)}
+		for _, id := range ids {
+			of.Status.PendingSyncs = append(of.Status.PendingSyncs, v1alpha1.PendingSync{ID: id})
+		}
+		return []any{of}
+	}
 	tests := map[string]struct {
 		args           []string
 		lives          map[string][]any
@@ -278,8 +285,10 @@ func TestSyncOfOtherKinds(t *testing.T) {
 		progress, fail string
 	}{
 		"destination": {
-			args:    []string{"gd/main", "--types", "configmaps,deployments.apps"},
-			lives:   map[string][]any{statusPath: destination(nil, []v1alpha1.SyncProgress{half}, []v1alpha1.SyncProgress{full})},
+			args: []string{"gd/main", "--types", "configmaps,deployments.apps"},
+			lives: map[string][]any{
+				statusPath: destination(nil, []v1alpha1.SyncProgress{half}, []v1alpha1.SyncProgress{full}), destinationPath: waiting("r0", "r1"),
+			},
 			request: `"types":["configmaps","deployments.apps"]`, progress: "Comparing with the cluster\n",
 			out: "gitdestination/main: Compared 2 of 2 types: 3 files written, 0 removed\n",
 		},
@@ -294,6 +303,17 @@ func TestSyncOfOtherKinds(t *testing.T) {
 			code: 124, fail: "kubectl get gitdestinationstatuses main -n teams --watch",
 			out:      "gitdestination/main: Compared 1 of 2 types: 0 files written, 0 removed\n",
 			progress: "Compared 1 of 2 types: 0 files written, 0 removed\n",
+		},
+		"destination whose result is gone": {
+			args: []string{"destination/main"}, code: 2, fail: "the result of this sync of gitdestination/main is no longer listed",
+			lives: map[string][]any{
+				statusPath: destination(nil, []v1alpha1.SyncProgress{{ID: "r9"}}), destinationPath: waiting("r9"),
+			},
+			out: "gitdestination/main: The request is accepted\n", progress: "Comparing with the cluster\n",
+		},
+		"destination that is deleted": {
+			args: []string{"destination/main"}, code: 2, fail: `"main" not found`, lives: map[string][]any{statusPath: destination(nil)},
+			out: "gitdestination/main: The request is accepted\n", progress: "Comparing with the cluster\n",
 		},
 		"catalog": {
 			args: []string{"catalog/shop"}, lives: map[string][]any{shopPath: {catalog()}, recordPath: recordLives(completed)},

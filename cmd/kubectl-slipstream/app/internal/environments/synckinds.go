@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -151,7 +152,7 @@ func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alp
 				i := slices.IndexFunc(now.Status.Syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == status.ID })
 				if i < 0 {
 					progress.Say(now.Status.State)
-					return false, nil
+					return false, s.isListed(ctx, a, status.ID)
 				}
 				status.Found = &now.Status.Syncs[i]
 				a.state = summary.Comparison(status.Found)
@@ -171,6 +172,24 @@ func (s *destinationSync) follow(ctx context.Context, a *answer, response *v1alp
 		return cli.Failed("not all types could be compared: those are tried again")
 	}
 	return nil
+}
+
+// isListed returns an error if a request neither waits nor has a result in the API any more: only the last results are kept. Without an answer
+// it is taken as one that waits.
+func (s *destinationSync) isListed(ctx context.Context, a *answer, id string) error {
+	destination, err := s.API.GitDestinations(s.Namespace).Get(ctx, a.name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return err
+	case err != nil, slices.ContainsFunc(destination.Status.PendingSyncs, func(sync v1alpha1.PendingSync) bool { return sync.ID == id }):
+		return nil
+	}
+	// What has been seen of the status can be older than the destination. A request leaves the destination after its result is in the status.
+	now, err := s.API.GitDestinationStatuses(s.Namespace).Get(ctx, a.name, metav1.GetOptions{})
+	if err != nil || slices.ContainsFunc(now.Status.Syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == id }) {
+		return nil
+	}
+	return fmt.Errorf("the result of this sync of %s is no longer listed, because only the last ones are: see its commits, or sync again", a.of.Named(a.name))
 }
 
 func isCompared(found *v1alpha1.SyncProgress) bool {
