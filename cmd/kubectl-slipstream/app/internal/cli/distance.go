@@ -8,12 +8,21 @@ import "slices"
 // maxSuggestions is the number of names that are suggested for a wrong one.
 const maxSuggestions = 3
 
+// longestName is the length of the longest name that an object may have.
+const longestName = 253
+
 // similar returns the names that may be meant by a wrong name, the most similar first.
 func similar(wrong string, names []string) []string {
+	if len(wrong) > longestName {
+		return nil
+	}
 	most := max(2, len(wrong)/3)
 	var found []string
 	distances := map[string]int{}
 	for _, name := range names {
+		if max(len(name), len(wrong))-min(len(name), len(wrong)) > most {
+			continue
+		}
 		if d := distance(wrong, name); d > 0 && d <= most {
 			found, distances[name] = append(found, name), d
 		}
