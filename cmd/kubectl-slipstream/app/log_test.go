@@ -197,7 +197,7 @@ func TestLog(t *testing.T) {
 		},
 		"nothing within the time": {
 			args: []string{"-n", "shop", "--since", "1s"}, notes: "No changes found in namespace shop within 1s. --since goes back further\n" +
-				"Whether the namespace was deleted: kubectl slipstream log namespace/shop\n",
+				"Who created or deleted the namespace itself: kubectl slipstream log namespace/shop\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

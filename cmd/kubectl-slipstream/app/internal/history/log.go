@@ -130,7 +130,7 @@ func (l *changeLog) namespace() (string, error) {
 	return namespace, err
 }
 
-// nothing says why the list is empty, and where else to look: a namespace takes its changes along when it is deleted.
+// nothing says why the list is empty, and where else to look: the changes of a namespace outlive it, also those of the namespace itself.
 func (l *changeLog) nothing(namespace string, of objectRef) string {
 	text := "No changes found in namespace " + namespace
 	if namespace == metav1.NamespaceAll {
@@ -140,7 +140,7 @@ func (l *changeLog) nothing(namespace string, of objectRef) string {
 		text += " within " + duration.HumanDuration(l.since) + ". --since goes back further"
 	}
 	if namespace != metav1.NamespaceAll && of.resource.Empty() {
-		text += "\nWhether the namespace was deleted: kubectl slipstream log namespace/" + namespace
+		text += "\nWho created or deleted the namespace itself: kubectl slipstream log namespace/" + namespace
 	}
 	return text
 }
