@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 const statusExample = `  # Catalogs, environments and destinations of the namespace teams
@@ -157,9 +158,9 @@ func (s *status) printer() *statusPrinter {
 	}
 }
 
-// note prints a line for the user that is no output.
+// note prints a line for the user that is no output. Errors of the server in it are not trusted.
 func (s *status) note(format string, args ...any) {
-	_, _ = fmt.Fprintf(s.ErrOut, format+"\n", args...) // Nothing depends on it.
+	_, _ = fmt.Fprintln(s.ErrOut, printable.Line(fmt.Sprintf(format, args...))) // Nothing depends on it.
 }
 
 // resources are those that are listed. Pipelines belong to no namespace.
