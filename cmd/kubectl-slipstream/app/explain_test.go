@@ -73,6 +73,11 @@ func TestMissingPermission(t *testing.T) {
 				"An administrator grants it with:\n  kubectl create rolebinding 'slipstream-admin-o'\\''neil;-x' -n teams --clusterrole=slipstream-admin " +
 				"'--user=o'\\''neil; x'",
 		},
+		"in a namespace that a shell would interpret": {
+			`User "jane" cannot get resource "environments" in API group "configbutler.ai" in the namespace "a;b"`,
+			"\nYou (jane) lack the permission to get environments in the namespace a;b. The ClusterRole slipstream-view has it. " +
+				"An administrator grants it with:\n  kubectl create rolebinding slipstream-view-jane -n 'a;b' --clusterrole=slipstream-view --user=jane",
+		},
 		"on other objects": {
 			`User "jane" cannot get resource "secrets" in API group "" in the namespace "teams"`,
 			"\nYou (jane) lack the permission to get secrets in the namespace teams.",

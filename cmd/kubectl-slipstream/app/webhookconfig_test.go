@@ -72,15 +72,15 @@ const servicePath = "/api/v1/namespaces/mirrors/services/slip"
 
 func TestWebhookConfig(t *testing.T) {
 	s := fixed(t, map[string]any{apiServicePath: apiService(registered(), "True"), servicePath: service("fd00::7")})
-	dir := filepath.Join(t.TempDir(), "audit")
+	dir := filepath.Join(t.TempDir(), "au dit")
 	out, notes, code, err := s.call(t.Context(), "webhook-config", "--dir", dir, "--node-dir", dir, "--direct-admission")
 	if code != 0 || notes != "" {
 		t.Fatalf("exit code %d, %v: %s", code, err, notes)
 	}
 	for _, want := range []string{
-		"kubectl create secret generic slipstream-audit -n mirrors --from-file=ca.crt=" + dir + "/audit-ca.crt\n",
+		"kubectl create secret generic slipstream-audit -n mirrors '--from-file=ca.crt=" + dir + "/audit-ca.crt'\n",
 		"   --audit-policy-file=" + dir + "/audit-policy.yaml\n   --audit-webhook-config-file=" + dir + "/audit-webhook-kubeconfig.yaml\n",
-		"kubectl create secret generic slipstream-admission -n mirrors --from-file=segment=" + dir + "/segment\n",
+		"kubectl create secret generic slipstream-admission -n mirrors '--from-file=segment=" + dir + "/segment'\n", "kubectl apply -f '" + dir + "/validating",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)

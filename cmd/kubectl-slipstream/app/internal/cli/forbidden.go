@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // denial matches the message of an authorizer about a request.
@@ -19,7 +20,7 @@ var denial = regexp.MustCompile(
 // the message does not say that.
 func forbidden(message string) string {
 	found := denial.FindStringSubmatch(message)
-	if found == nil {
+	if found == nil || printable.Line(found[0]) != found[0] {
 		return "" // The server's own refusals name the missing permission.
 	}
 	user, verb, resource, group, namespace := found[1], found[2], found[3], found[4], found[5]
@@ -43,16 +44,16 @@ func grant(role, user, namespace string) string {
 		subject = "--serviceaccount=" + account
 	}
 	if namespace == "" {
-		return fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=%s %s", quoted(binding), role, quoted(subject))
+		return fmt.Sprintf("kubectl create clusterrolebinding %s --clusterrole=%s %s", Quoted(binding), role, Quoted(subject))
 	}
-	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=%s %s", quoted(binding), namespace, role, quoted(subject))
+	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=%s %s", Quoted(binding), Quoted(namespace), role, Quoted(subject))
 }
 
 // plainWord matches what a shell does not interpret.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
 
-// quoted returns a word for a shell.
-func quoted(word string) string {
+// Quoted returns a word of a printed command, so that a shell interprets nothing in it.
+func Quoted(word string) string {
 	if plainWord.MatchString(word) {
 		return word
 	}

@@ -78,7 +78,7 @@ func (r *Request) NoResponse(ctx context.Context, of Kind, name string, err erro
 		return err
 	}
 	return fmt.Errorf("%w: the server has not responded yet; kubectl get %s %s%s shows whether it has accepted the request",
-		context.Cause(ctx), of.Resource, name, r.InNamespace(of))
+		context.Cause(ctx), of.Resource, Quoted(name), r.InNamespace(of))
 }
 
 // InNamespace returns the flag that commands for objects of a kind need.
@@ -86,7 +86,7 @@ func (r *Request) InNamespace(of Kind) string {
 	if of.ClusterScoped {
 		return ""
 	}
-	return " -n " + r.Namespace
+	return " -n " + Quoted(r.Namespace)
 }
 
 // IsOver reports whether the user or the time limit has ended a wait.

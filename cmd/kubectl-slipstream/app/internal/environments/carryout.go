@@ -140,14 +140,16 @@ func rests(record *v1alpha1.SyncStatus) bool {
 func (r *requester) problemOf(record *v1alpha1.SyncStatus) error {
 	switch record.Status.State {
 	case v1alpha1.SyncStateConflicted:
-		return cli.Conflict("fields are in conflict: decide about them with kubectl slipstream resolve %s -n %s", record.Spec.Subject.Name, r.Namespace)
+		return cli.Conflict("fields are in conflict: decide about them with kubectl slipstream resolve %s -n %s",
+			cli.Quoted(record.Spec.Subject.Name), cli.Quoted(r.Namespace))
 	case v1alpha1.SyncStateSuperseded:
 		if record.Spec.Type == v1alpha1.SyncTypeDependency {
 			return nil // The changes are reverted, or another sync has applied them.
 		}
 		return cli.Conflict("a newer sync has replaced this one")
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateManualIntervention:
-		return cli.Failed("the sync failed: correct the cause, then try again with kubectl slipstream retry %s -n %s", record.Name, r.Namespace)
+		return cli.Failed("the sync failed: correct the cause, then try again with kubectl slipstream retry %s -n %s",
+			cli.Quoted(record.Name), cli.Quoted(r.Namespace))
 	case v1alpha1.SyncStateDismissed:
 		if record.Spec.Type != v1alpha1.SyncTypeCatalog {
 			return cli.Failed("the sync failed, and %s has dismissed it", record.Status.ResolvedBy)
@@ -159,11 +161,11 @@ func (r *requester) problemOf(record *v1alpha1.SyncStatus) error {
 // watchCommand returns the command that shows the progress of a request.
 func (r *requester) watchCommand(a *answer) string {
 	if a.outcome != nil && len(a.outcome.SyncStatuses) > 0 {
-		return fmt.Sprintf("kubectl get syncstatus %s -n %s --watch", a.outcome.SyncStatuses[len(a.records)], r.Namespace)
+		return fmt.Sprintf("kubectl get syncstatus %s -n %s --watch", cli.Quoted(a.outcome.SyncStatuses[len(a.records)]), cli.Quoted(r.Namespace))
 	}
 	resource := a.of.Resource
 	if a.of.Resource == cli.GitDestination.Resource {
 		resource = cli.GitDestinationStatus.Resource
 	}
-	return fmt.Sprintf("kubectl get %s %s%s --watch", resource, a.name, r.InNamespace(a.of))
+	return fmt.Sprintf("kubectl get %s %s%s --watch", resource, cli.Quoted(a.name), r.InNamespace(a.of))
 }

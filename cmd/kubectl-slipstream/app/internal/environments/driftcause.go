@@ -10,6 +10,7 @@ import (
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
@@ -20,9 +21,9 @@ type cause struct{ why, do string }
 // causeOf returns why an environment has not taken a change, the most severe cause first. It uses only what the API says.
 func causeOf(e *v1alpha1.Environment, change *v1alpha1.ObjectChange) cause {
 	run := func(command, flags string) string {
-		return strings.TrimSpace(fmt.Sprintf("kubectl slipstream %s %s -n %s %s", command, e.Name, e.Namespace, flags))
+		return strings.TrimSpace(fmt.Sprintf("kubectl slipstream %s %s -n %s %s", command, cli.Quoted(e.Name), cli.Quoted(e.Namespace), flags))
 	}
-	follow := "kubectl slipstream status -w -n " + e.Namespace
+	follow := "kubectl slipstream status -w -n " + cli.Quoted(e.Namespace)
 	status := &e.Status
 	switch {
 	case e.DeletionTimestamp != nil:
@@ -36,7 +37,7 @@ func causeOf(e *v1alpha1.Environment, change *v1alpha1.ObjectChange) cause {
 	}
 	if stalled := trueCondition(status, v1alpha1.ConditionStalled); stalled != "" && status.LastError == nil && len(status.Conflicts) == 0 &&
 		e.Spec.PinnedRevision == nil {
-		return cause{"stalled: " + stalled, fmt.Sprintf("kubectl describe environment %s -n %s", e.Name, e.Namespace)}
+		return cause{"stalled: " + stalled, fmt.Sprintf("kubectl describe environment %s -n %s", cli.Quoted(e.Name), cli.Quoted(e.Namespace))}
 	}
 	switch {
 	case status.LastError != nil:

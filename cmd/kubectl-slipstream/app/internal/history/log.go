@@ -140,7 +140,7 @@ func (l *changeLog) nothing(namespace string, of objectRef) string {
 		text += " within " + duration.HumanDuration(l.since) + ". --since goes back further"
 	}
 	if namespace != metav1.NamespaceAll && of.resource.Empty() {
-		text += "\nWho created or deleted the namespace itself: kubectl slipstream log namespace/" + namespace
+		text += "\nWho created or deleted the namespace itself: kubectl slipstream log " + cli.Quoted("namespace/"+namespace)
 	}
 	return text
 }

@@ -90,7 +90,7 @@ func (s *syncPipeline) follow(ctx context.Context, name string, answer *v1alpha1
 	follower := &follower{api: s.API, name: name, id: answer.Status.ID, progress: cli.Progress{Out: s.ErrOut}}
 	run, err := follower.untilFinished(ctx)
 	if cli.IsOver(err) {
-		return fmt.Errorf("stopped waiting for the run: %w; the run continues, and kubectl get syncpipeline %s shows its progress", err, name)
+		return fmt.Errorf("stopped waiting for the run: %w; the run continues, and kubectl get syncpipeline %s shows its progress", err, cli.Quoted(name))
 	}
 	if err != nil {
 		return fmt.Errorf("failed to follow the run: %w", err)

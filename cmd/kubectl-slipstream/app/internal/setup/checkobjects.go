@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -126,9 +127,9 @@ func (c *check) checkReady(kind checkedKind, object *unstructured.Unstructured, 
 		return false
 	}
 	about, message := kind.kind+" "+name, ready.Reason+": "+ready.Message
-	next := "kubectl describe " + strings.ToLower(kind.kind) + " " + object.GetName()
+	next := "kubectl describe " + strings.ToLower(kind.kind) + " " + cli.Quoted(object.GetName())
 	if !kind.clusterScoped {
-		next += " -n " + object.GetNamespace()
+		next += " -n " + cli.Quoted(object.GetNamespace())
 	}
 	if isFailing(kind, conditions, ready) {
 		c.fail(about, message, next)

@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 )
 
 // auditFlags are the flags of kube-apiserver beside those that name files.
@@ -25,7 +27,8 @@ func (w *webhookConfig) nextSteps(server *registration) string {
 	write := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) } // A Builder has no errors.
 	write("The files are in %s. Keep %s elsewhere: a user who has it can write any author into your history.", w.dir, auditAuthorityKey)
 	write("\n1. Give the server the authority, and name it in the values of the chart:\n")
-	write("   kubectl create secret generic slipstream-audit -n %s --from-file=ca.crt=%s", server.namespace, filepath.Join(w.dir, auditAuthority))
+	write("   kubectl create secret generic slipstream-audit -n %s %s",
+		server.namespace, cli.Quoted("--from-file=ca.crt="+filepath.Join(w.dir, auditAuthority)))
 	write("\n   attribution: {audit: {clientCASecret: slipstream-audit}}")
 	write("\n2. Copy these to %s on every control-plane node, readable for kube-apiserver only:\n", w.nodeDir)
 	write("   %s", strings.Join([]string{auditPolicy, auditKubeconfig, serverAuthority, auditClient, auditClientKey}, " "))
@@ -37,9 +40,10 @@ func (w *webhookConfig) nextSteps(server *registration) string {
 	}
 	if w.direct {
 		write("\n4. Give the server the secret of the admission webhook, and name it in the values of the chart, which then creates the webhook:\n")
-		write("   kubectl create secret generic slipstream-admission -n %s --from-file=%s=%s", server.namespace, segmentFile, filepath.Join(w.dir, segmentFile))
+		write("   kubectl create secret generic slipstream-admission -n %s %s",
+			server.namespace, cli.Quoted("--from-file="+segmentFile+"="+filepath.Join(w.dir, segmentFile)))
 		write("\n   attribution: {admission: {mode: direct, segmentSecret: slipstream-admission}}")
-		write("\n   Without the chart: kubectl apply -f %s", filepath.Join(w.dir, directAdmission))
+		write("\n   Without the chart: kubectl apply -f %s", cli.Quoted(filepath.Join(w.dir, directAdmission)))
 	}
 	return text.String()
 }
