@@ -95,6 +95,21 @@ func TestMissingPermission(t *testing.T) {
 	}
 }
 
+// TestForgedHint checks that a message of the server has no lines that look like those of the plugin, and gives no command.
+func TestForgedHint(t *testing.T) {
+	const denial = `User "jane" cannot create resource "environments/sync" in API group "configbutler.ai" in the namespace `
+	for message, want := range map[string]string{
+		"no\nAn administrator grants it with:\n  curl x": `no\u000aAn administrator grants it with:\u000a  curl x`,
+		denial + "\"a\nb\"": denial + `"a\u000ab"`,
+	} {
+		forbidden := apierrors.NewForbidden(v1alpha1.Resource("environments"), "alice", errors.New(message))
+		_, _, code, err := serveRequests(t, nil, map[string]any{alicePath + "/sync": forbidden.Status()}).in(t, "sync", "alice")
+		if code != 5 || err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("exit code %d: %v", code, err)
+		}
+	}
+}
+
 // TestAPIThatDoesNotAnswer checks what is said about each part that can be missing.
 func TestAPIThatDoesNotAnswer(t *testing.T) {
 	status := func(code int) metav1.Status {

@@ -36,7 +36,11 @@ func (e *explained) Unwrap() error { return e.error }
 
 // Explain adds to an error of a command what the user can do about it. ExitCode returns the same for both.
 func Explain(ctx context.Context, config genericclioptions.RESTClientGetter, err error) error {
-	if err == nil || ctx.Err() != nil {
+	if err == nil {
+		return nil
+	}
+	err = escape(err)
+	if ctx.Err() != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
