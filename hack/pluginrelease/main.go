@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -19,6 +20,8 @@ import (
 // settings are the values of the flags.
 type settings struct {
 	source, output, platforms, url string
+	// allowDirty builds files that differ from the commit.
+	allowDirty bool
 }
 
 func main() {
@@ -38,6 +41,7 @@ func parse() settings {
 	flag.StringVar(&s.platforms, "platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64",
 		"platforms, with commas between")
 	flag.StringVar(&s.url, "url", "https://github.com/configbutler/slipstream/releases/download", "URL of the releases, below which each version has a folder")
+	flag.BoolVar(&s.allowDirty, "allow-dirty", false, "build also if files differ from the commit, to try it")
 	flag.Parse()
 	return s
 }
@@ -61,6 +65,9 @@ func run(ctx context.Context, s settings) error {
 		}
 		programs = append(programs, built)
 	}
+	if version := programs[0].version; strings.Contains(version, "+dirty") && !s.allowDirty {
+		return fmt.Errorf("files differ from the commit, so the version is %s: commit them, or give -allow-dirty", version)
+	}
 	if err := os.MkdirAll(s.output, 0o755); err != nil {
 		return err
 	}
@@ -72,7 +79,25 @@ func run(ctx context.Context, s settings) error {
 		}
 		archives = append(archives, packed)
 	}
+	if err := refuseOthers(s.output, archives); err != nil {
+		return err
+	}
 	return write(s, programs[0].version, archives)
+}
+
+// refuseOthers returns an error if a folder has archives that are not to be written: all of a folder is published.
+func refuseOthers(folder string, archives []archive) error {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		wanted := slices.ContainsFunc(archives, func(a archive) bool { return a.name == entry.Name() })
+		if strings.HasPrefix(entry.Name(), "kubectl-slipstream_") && !wanted {
+			return fmt.Errorf("%s is of another release: remove it, or choose another folder", filepath.Join(folder, entry.Name()))
+		}
+	}
+	return nil
 }
 
 // write writes the archives, their checksums in the format of sha256sum, and the manifest.

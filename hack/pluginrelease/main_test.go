@@ -32,7 +32,7 @@ func TestRelease(t *testing.T) {
 	var releases []map[string]string
 	for range 2 {
 		output := t.TempDir()
-		if err := run(t.Context(), settings{newSource(t), output, "linux/amd64,windows/amd64", "https://example.org/releases"}); err != nil {
+		if err := run(t.Context(), settings{source: newSource(t), output: output, platforms: "linux/amd64,windows/amd64", url: "https://example.org/releases"}); err != nil {
 			t.Fatal(err)
 		}
 		releases = append(releases, contents(t, output))
@@ -90,12 +90,35 @@ func TestReleaseNeedsACommit(t *testing.T) {
 	}
 	output := filepath.Join(t.TempDir(), "output")
 	for platforms, want := range map[string]string{"linux/amd64": "commit", "linux": "want OS/ARCH"} {
-		if err := run(t.Context(), settings{source, output, platforms, ""}); err == nil || !strings.Contains(err.Error(), want) {
+		if err := run(t.Context(), settings{source: source, output: output, platforms: platforms}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", platforms, err, want)
 		}
 	}
 	if _, err := os.Stat(output); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something was written: %v", err)
+	}
+}
+
+// TestReleaseOfOneCommit refuses files that differ from the commit, and a folder with another release.
+func TestReleaseOfOneCommit(t *testing.T) {
+	s := settings{source: newSource(t), output: t.TempDir(), platforms: "linux/amd64", url: "https://example.org/releases"}
+	if err := os.WriteFile(filepath.Join(s.source, "LICENSE"), []byte("Do nothing.\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "+dirty: commit them") || len(contents(t, s.output)) > 0 {
+		t.Errorf("files that differ: %v", err)
+	}
+	s.allowDirty = true
+	for range 2 { // The second time replaces the files.
+		if err := run(t.Context(), s); err != nil {
+			t.Errorf("with -allow-dirty: %v", err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(s.output, "kubectl-slipstream_v0.0.1_linux_amd64.tar.gz"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "kubectl-slipstream_v0.0.1_linux_amd64.tar.gz is of another release") {
+		t.Errorf("beside another release: %v", err)
 	}
 }
 
