@@ -39,12 +39,12 @@ func escape(err error) error {
 
 // messagesIn returns the messages of the server in an error.
 func messagesIn(err error) (messages []string) {
-	if answered, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // The wrapped ones are looked at below.
+	if answered, ok := err.(apierrors.APIStatus); ok {
 		if message := answered.Status().Message; message != "" {
 			messages = append(messages, message)
 		}
 	}
-	if several, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // As above.
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, each := range several.Unwrap() {
 			messages = append(messages, messagesIn(each)...)
 		}

@@ -182,12 +182,12 @@ func (s *destinationSync) isListed(ctx context.Context, a *answer, id string) er
 	case apierrors.IsNotFound(err):
 		return err
 	case err != nil, slices.ContainsFunc(destination.Status.PendingSyncs, func(sync v1alpha1.PendingSync) bool { return sync.ID == id }):
-		return nil
+		return nil //nolint:nilerr // The user may not read it, or the server is restarted.
 	}
 	// What has been seen of the status can be older than the destination. A request leaves the destination after its result is in the status.
 	now, err := s.API.GitDestinationStatuses(s.Namespace).Get(ctx, a.name, metav1.GetOptions{})
 	if err != nil || slices.ContainsFunc(now.Status.Syncs, func(sync v1alpha1.SyncProgress) bool { return sync.ID == id }) {
-		return nil
+		return nil //nolint:nilerr // As above.
 	}
 	return fmt.Errorf("the result of this sync of %s is no longer listed, because only the last ones are: see its commits, or sync again", a.of.Named(a.name))
 }
