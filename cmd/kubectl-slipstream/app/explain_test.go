@@ -95,12 +95,12 @@ func TestMissingPermission(t *testing.T) {
 	}
 }
 
-// TestForgedHint checks that a message of the server has no lines that look like those of the plugin, and gives no command.
+// TestForgedHint checks that a message of the server has no lines at the margin, as hints of the plugin have, and gives no command.
 func TestForgedHint(t *testing.T) {
 	const denial = `User "jane" cannot create resource "environments/sync" in API group "configbutler.ai" in the namespace `
 	for message, want := range map[string]string{
-		"no\nAn administrator grants it with:\n  curl x": `no\u000aAn administrator grants it with:\u000a  curl x`,
-		denial + "\"a\nb\"": denial + `"a\u000ab"`,
+		"no\nAn administrator grants it with:\n  curl x": "no\n  An administrator grants it with:\n  curl x",
+		denial + "\"a\nb\"": denial + "\"a\n  b\"",
 	} {
 		forbidden := apierrors.NewForbidden(v1alpha1.Resource("environments"), "alice", errors.New(message))
 		_, _, code, err := serveRequests(t, nil, map[string]any{alicePath + "/sync": forbidden.Status()}).in(t, "sync", "alice")

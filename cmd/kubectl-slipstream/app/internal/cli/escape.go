@@ -12,29 +12,41 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// escaped is an error with the messages of the server on one line each.
+// escaped is an error with the messages of the server indented.
 type escaped struct {
 	error
 	text string
 }
 
-// Error returns the escaped text.
+// Error returns the indented text.
 func (e *escaped) Error() string { return e.text }
 
 // Unwrap returns the error as it was.
 func (e *escaped) Unwrap() error { return e.error }
 
-// escape returns an error in which no message of the server has lines of its own, which would look like those of the plugin.
+// escape returns an error in which further lines of a message of the server are indented, so that none looks like a hint of the plugin.
 func escape(err error) error {
 	before := err.Error()
 	text := before
 	for _, message := range messagesIn(err) {
-		text = strings.ReplaceAll(text, message, printable.Line(message))
+		text = strings.ReplaceAll(text, message, indented(message))
 	}
 	if text == before {
 		return err
 	}
 	return &escaped{err, text}
+}
+
+// indented returns a printable text whose lines after the first are indented.
+func indented(message string) string {
+	const indent = "  "
+	lines := strings.Split(printable.Text(message), "\n")
+	for i := 1; i < len(lines); i++ {
+		if !strings.HasPrefix(lines[i], indent) {
+			lines[i] = indent + lines[i]
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // messagesIn returns the messages of the server in an error.
