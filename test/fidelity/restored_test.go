@@ -252,21 +252,16 @@ func (r *restoration) arguments() []string {
 	return []string{"restore", "--to", r.then, "--destination", "mirror/" + plain, "--yes"}
 }
 
-// restore restores everything as a user would: definitions, other cluster-scoped objects by their type, and the namespace.
+// restore restores everything: definitions by their type, other cluster-scoped objects by their names, and the namespace.
 func (r *restoration) restore(t *testing.T) (out string) {
 	t.Helper()
-	out = r.run(t, "crds")
 	var clusterScoped []string
 	for _, o := range r.all {
 		if o.namespace == "" && isNoDefinition(&o) && o.resource.Resource != "namespaces" {
-			clusterScoped = append(clusterScoped, o.resource.GroupResource().String())
+			clusterScoped = append(clusterScoped, o.resource.GroupResource().String()+"/"+o.name)
 		}
 	}
-	for _, name := range slices.Compact(clusterScoped) {
-		out += r.run(t, name)
-	}
-	out += r.run(t, "--prune", "-n", namespace)
-	return out + r.run(t, "namespaces")
+	return r.run(t, "crds") + r.run(t, clusterScoped...) + r.run(t, "--prune", "-n", namespace) + r.run(t, "namespaces")
 }
 
 // same expects the old files.
