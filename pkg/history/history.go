@@ -53,7 +53,7 @@ type History struct {
 
 // New returns a History.
 func New(config Config) *History {
-	return &History{config: config, index: index{clock: config.Clock}, subscribers: map[int]func(Object){}}
+	return &History{config: config, index: index{rows: config.Rows, clock: config.Clock}, subscribers: map[int]func(Object){}}
 }
 
 // Prepare stores the Changes of a push, which moves a branch to a new tip, before the push is sent. Each has one commit.
@@ -115,18 +115,20 @@ func (h *History) Record(ctx context.Context, tip string) error {
 	return nil
 }
 
-// record adds Changes to the index, stores them, and deletes the rows of the push, in this order or at once. If the process dies in between,
-// Record is called again. As the entries are written before the Changes, a list by the index has all Changes up to its resourceVersion, and
-// a watch from there has the others.
-func (h *History) record(ctx context.Context, changes []preparedChange, pushed []string) error {
+// record adds Changes to the index and stores them. If the process dies in between, Record is called again. The entries are written first:
+// a list by the index has all Changes up to its resourceVersion, and a watch from there has the others.
+func (h *History) record(ctx context.Context, changes []preparedChange, rows []string) error {
 	changes = combined(changes)
-	err := h.index.add(changes, func(entries []table.Row) error {
-		return h.insert(ctx, changes, table.Beside{Table: h.config.Rows, Rows: entries, Deleted: pushed})
-	})
-	if err != nil {
+	if err := h.index.add(ctx, changes); err != nil {
+		return err
+	}
+	if err := h.insert(ctx, changes); err != nil {
 		return err
 	}
 	h.notify(changes)
+	if err := h.config.Rows.Delete(ctx, rows...); err != nil {
+		return fmt.Errorf("delete the prepared Changes of a push: %w", err)
+	}
 	return nil
 }
 

@@ -293,7 +293,7 @@ func TestDeathAtEachWrite(t *testing.T) {
 			s.knows(log, named("shop", change.Object.Name), want...)
 		}
 		if recorded == nil {
-			if write <= 4 {
+			if write <= 5 {
 				t.Errorf("only %d writes", write-1)
 			}
 			return

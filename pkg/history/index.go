@@ -31,6 +31,7 @@ const blocksPrefix = "blocks/"
 // each other: rows ordered by object, user or commit would each be in another page of the file. To find some of 200 000 Changes, 8 MiB
 // of entries are read.
 type index struct {
+	rows  *table.Table
 	clock clock.PassiveClock
 
 	mu sync.Mutex
@@ -42,8 +43,8 @@ type index struct {
 	opened, process uint32
 }
 
-// add adds the entries of Changes. write writes their rows.
-func (i *index) add(changes []preparedChange, write func([]table.Row) error) error {
+// add adds the entries of Changes.
+func (i *index) add(ctx context.Context, changes []preparedChange) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key, entries := i.key, slices.Clip(i.entries)
@@ -62,10 +63,10 @@ func (i *index) add(changes []preparedChange, write func([]table.Row) error) err
 	if len(entries) > 0 {
 		rows = append(rows, table.Row{Key: key, Value: encodeBlock(entries)})
 	}
-	if err := write(rows); err != nil {
+	if err := i.rows.Put(ctx, rows...); err != nil {
 		// The rows may have been written nevertheless. The next entries are in another block, so that none of these is lost.
 		i.key, i.entries = "", nil
-		return err
+		return fmt.Errorf("index Changes: %w", err)
 	}
 	i.key, i.entries = key, entries
 	return nil

@@ -98,9 +98,8 @@ func objectOf(change *v1alpha1.ChangeSpec) Object {
 // keyOf returns the key of a Change in the table of Changes.
 func keyOf(change *v1alpha1.Change) string { return change.Namespace + "/" + change.Name }
 
-// insert writes Changes, and rows beside them. A Change that exists, because it is also in a commit of another destination, gets another
-// commit.
-func (h *History) insert(ctx context.Context, changes []preparedChange, beside table.Beside) error {
+// insert writes Changes. One that exists, because the change is also in a commit of another destination, gets another commit.
+func (h *History) insert(ctx context.Context, changes []preparedChange) error {
 	rows := make([]table.Row, len(changes))
 	for i := range changes {
 		rows[i] = table.Row{Key: keyOf(&changes[i].Change), Value: changes[i].stored}
@@ -119,7 +118,7 @@ func (h *History) insert(ctx context.Context, changes []preparedChange, beside t
 		}
 		return merged
 	}
-	if err := h.config.Changes.Insert(ctx, merge, beside, rows...); err != nil {
+	if err := h.config.Changes.Insert(ctx, merge, rows...); err != nil {
 		return fmt.Errorf("store Changes: %w", err)
 	}
 	return nil

@@ -215,8 +215,9 @@ func TestChangesAfterFaults(t *testing.T) {
 		},
 	}
 	for _, moment := range []string{
-		"before put history 1", "after put history 1", "after put pushes 1", "before push 1", "after push 1", "before put changes 1",
-		"after put changes 1", "before delete outbox 1",
+		"before put history 1", "after put history 1", "after put pushes 1", "before push 1", "after push 1", "before put history 2",
+		"after put history 2", "before put changes 1", "after put changes 1", "before delete history 1",
+		"after delete history 1", "before delete outbox 1",
 	} {
 		faults["death "+moment] = func(s *fixture) {
 			step, number, _ := cutLast(moment)

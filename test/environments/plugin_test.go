@@ -136,7 +136,7 @@ func (c *fixture) testPluginResolve(t *testing.T) {
 	patch(t, c.dave, bob, "api", fmt.Sprintf(imageAndMemory, "shop/api:dave", "1Gi"))
 	patch(t, c.ann, c.source, "api", fmt.Sprintf(imageAndMemory, "shop/api:3", "128Mi"))
 	c.waitForRevision(t, "bob", 3)
-	c.follow(t, c.dave, command{line: "sync bob", code: 4, want: "decide about the fields with kubectl slipstream resolve bob -n " + c.team})
+	c.follow(t, c.dave, command{line: "sync bob", code: 4, want: "decide about them with kubectl slipstream resolve bob -n " + c.team})
 	c.waitForStatus(t, "bob", "Conflict: 2 fields")
 	c.follow(t, c.dave,
 		command{line: "resolve bob", code: 4, want: "  catalog  \"shop/api:3\"\n"},

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -19,30 +18,12 @@ const maxConflicts = 10
 // errConflicts is returned if rows change all the time.
 var errConflicts = errors.New("the rows are being changed by others")
 
-// Beside are writes to another table of the same backend that Insert makes.
-type Beside struct {
-	Table *Table
-	// Rows are written before the inserted rows or with them, Deleted are deleted after them or with them.
-	Rows    []Row
-	Deleted []string
-}
-
 // Insert creates rows. A row whose key exists gets the value that merge returns for the stored and the new value; nil leaves it as it is.
-// The keys must differ. Rows are written in transactions of up to [MaxAtomicRows] rows and [MaxAtomicBytes], each all or none, with the
-// writes beside them that fit in. Rows that others write or delete meanwhile are neither overwritten nor created again.
-func (t *Table) Insert(ctx context.Context, merge func(stored, value []byte) []byte, beside Beside, rows ...Row) error {
-	i := inserter{table: t, merge: merge}
-	for _, row := range beside.Rows {
-		key := beside.Table.prefix + row.Key
-		encrypted, err := beside.Table.store.encrypt(ctx, key, row.Value)
-		if err != nil {
-			return err
-		}
-		if err := i.add(ctx, len(key)+len(encrypted)); err != nil {
-			return err
-		}
-		i.beside = append(i.beside, clientv3.OpPut(key, string(encrypted)))
-	}
+// The keys must differ. As many rows at a time as Put writes are written all or none. Rows that others write or delete meanwhile are
+// neither overwritten nor created again.
+func (t *Table) Insert(ctx context.Context, merge func(stored, value []byte) []byte, rows ...Row) error {
+	var chunk []insertion
+	size := 0
 	for _, row := range rows {
 		if row.Key == "" {
 			return errNoKey
@@ -52,28 +33,16 @@ func (t *Table) Insert(ctx context.Context, merge func(stored, value []byte) []b
 		if next.encrypted, err = t.store.encrypt(ctx, next.key, row.Value); err != nil {
 			return err
 		}
-		if err := i.add(ctx, 2*len(next.key)+len(next.encrypted)); err != nil {
-			return err
+		bytes := 2*len(next.key) + len(next.encrypted)
+		if len(chunk) == MaxAtomicRows || size+bytes > MaxAtomicBytes {
+			if err := t.insert(ctx, merge, chunk); err != nil {
+				return err
+			}
+			chunk, size = nil, 0
 		}
-		i.rows = append(i.rows, next)
+		chunk, size = append(chunk, next), size+bytes
 	}
-	for _, key := range beside.Deleted {
-		if err := i.add(ctx, len(beside.Table.prefix)+len(key)); err != nil {
-			return err
-		}
-		i.beside = append(i.beside, clientv3.OpDelete(beside.Table.prefix+key))
-	}
-	return i.flush(ctx)
-}
-
-// inserter collects writes into as few transactions as the limits allow.
-type inserter struct {
-	table *Table
-	merge func(stored, value []byte) []byte
-
-	rows   []insertion
-	beside []clientv3.Op
-	bytes  int
+	return t.insert(ctx, merge, chunk)
 }
 
 // insertion is a row to create or to merge with a stored one.
@@ -83,51 +52,40 @@ type insertion struct {
 	encrypted []byte
 }
 
-// add makes room for a write of a size: if it does not fit, the collected ones are made first.
-func (i *inserter) add(ctx context.Context, size int) error {
-	if len(i.rows)+len(i.beside) == MaxAtomicRows || i.bytes+size > MaxAtomicBytes {
-		if err := i.flush(ctx); err != nil {
-			return err
-		}
-	}
-	i.bytes += size
-	return nil
-}
-
-// flush makes the collected writes in one transaction, which is tried again if others have written a row meanwhile.
-func (i *inserter) flush(ctx context.Context) error {
-	defer func() { i.rows, i.beside, i.bytes = nil, nil, 0 }()
-	if len(i.rows)+len(i.beside) == 0 {
+// insert writes rows in one transaction, which is tried again if others have written a row meanwhile.
+func (t *Table) insert(ctx context.Context, merge func(stored, value []byte) []byte, rows []insertion) error {
+	if len(rows) == 0 {
 		return nil
 	}
 	var absent []clientv3.Cmp
 	var puts, gets []clientv3.Op
-	for _, row := range i.rows {
+	for _, row := range rows {
 		absent = append(absent, clientv3.Compare(clientv3.CreateRevision(row.key), "=", 0))
 		puts, gets = append(puts, clientv3.OpPut(row.key, string(row.encrypted))), append(gets, clientv3.OpGet(row.key))
 	}
 	for range maxConflicts {
-		answer, err := i.table.store.kv.Txn(ctx).If(absent...).Then(append(puts, i.beside...)...).Else(gets...).Commit()
+		answer, err := t.store.kv.Txn(ctx).If(absent...).Then(puts...).Else(gets...).Commit()
 		if err != nil {
-			return fmt.Errorf("inserting rows of %s: %w", i.table.prefix, err)
+			return fmt.Errorf("inserting rows of %s: %w", t.prefix, err)
 		}
 		if answer.Succeeded {
 			return nil
 		}
-		if done, err := i.mergeAll(ctx, answer); err != nil || done {
+		if done, err := t.mergeAll(ctx, merge, rows, answer); err != nil || done {
 			return err
 		}
 	}
-	return fmt.Errorf("inserting rows of %s: %w", i.table.prefix, errConflicts)
+	return fmt.Errorf("inserting rows of %s: %w", t.prefix, errConflicts)
 }
 
-// mergeAll makes the writes if some rows exist, as they were read. done is false if others have written one meanwhile.
-func (i *inserter) mergeAll(ctx context.Context, read *clientv3.TxnResponse) (done bool, err error) {
-	t := i.table
+// mergeAll writes rows of which some exist, as they were read. done is false if others have written one meanwhile.
+func (t *Table) mergeAll(
+	ctx context.Context, merge func(stored, value []byte) []byte, rows []insertion, read *clientv3.TxnResponse,
+) (done bool, err error) {
 	var unchanged []clientv3.Cmp
-	puts := slices.Clone(i.beside)
-	for at, row := range i.rows {
-		found := read.Responses[at].GetResponseRange().Kvs
+	var puts []clientv3.Op
+	for i, row := range rows {
+		found := read.Responses[i].GetResponseRange().Kvs
 		if len(found) == 0 {
 			unchanged = append(unchanged, clientv3.Compare(clientv3.CreateRevision(row.key), "=", 0))
 			puts = append(puts, clientv3.OpPut(row.key, string(row.encrypted)))
@@ -137,7 +95,7 @@ func (i *inserter) mergeAll(ctx context.Context, read *clientv3.TxnResponse) (do
 		if err != nil {
 			return false, err
 		}
-		merged := i.merge(stored, row.Value)
+		merged := merge(stored, row.Value)
 		if merged == nil || bytes.Equal(merged, stored) {
 			continue
 		}
