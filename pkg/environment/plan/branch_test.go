@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/internal/environmenttest"
@@ -165,6 +166,39 @@ func (s *fixture) checkShown(p *plan.Plan, conflicts []v1alpha1.FieldConflict) {
 	}
 	if diff := cmp.Diff(conflicts, shown); diff != "" {
 		s.t.Errorf("shown: want -, got +:\n%s", diff)
+	}
+}
+
+// TestConflictsHideValues shows conflicts of objects whose values must not be shown.
+func TestConflictsHideValues(t *testing.T) {
+	secret := func(password string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"password": password}}}
+	}
+	for name, test := range map[string]struct {
+		kind   string
+		hidden bool
+		values plan.Values
+		want   bool
+	}{
+		"a Secret":           {kind: "Secret", values: plan.HideSecrets, want: true},
+		"a Secret, unhidden": {kind: "Secret", values: plan.ShowSecrets},
+		"an unread object":   {kind: "ConfigMap", hidden: true, values: plan.ShowSecrets, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := plan.Plan{
+				Steps: []plan.Step{{
+					Key: plan.Key{GroupKind: schema.GroupKind{Kind: test.kind}, Name: "db"}, Verb: plan.Leave, Hidden: test.hidden,
+					Live: secret("here"), Offered: secret("offered"),
+				}},
+				Conflicts: []v1alpha1.WorkloadConflict{{
+					Kind: v1alpha1.WorkloadKind(test.kind), Name: "db", Fields: []v1alpha1.FieldConflict{{Field: "/data/password"}},
+				}},
+			}
+			field := p.Changes(test.values)[0].Fields[0]
+			if field.Hidden != test.want || (field.Before == nil) != test.want || (field.After == nil) != test.want {
+				t.Errorf("%+v", field)
+			}
+		})
 	}
 }
 

@@ -6,6 +6,7 @@ package plan
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -53,8 +54,8 @@ func (p *Plan) Changes(values Values) []v1alpha1.ObjectChange {
 			change.ChangeType, change.Refusal = v1alpha1.ChangeChanged, p.refusal(s)
 		case p.missing(s) != "":
 			change.ChangeType, change.Refusal = v1alpha1.ChangeRemoved, p.missing(s)
-		case p.conflict(s) != nil:
-			change.ChangeType, change.Fields = v1alpha1.ChangeChanged, p.conflict(s)
+		case p.conflict(s, values) != nil:
+			change.ChangeType, change.Fields = v1alpha1.ChangeChanged, p.conflict(s, values)
 		case change.ChangeType == "":
 			continue
 		}
@@ -84,12 +85,17 @@ func (s Step) fieldChange(difference diff.Difference, values Values) v1alpha1.Fi
 	field := v1alpha1.FieldChange{
 		Field: difference.Path.String(), ChangeType: v1alpha1.ChangeType(difference.Change), Owners: difference.Before,
 	}
+	s.setValues(&field, difference, s.After, values)
+	return field
+}
+
+// setValues sets the values of a field before the step and in after, unless they must not be shown.
+func (s Step) setValues(field *v1alpha1.FieldChange, at diff.Difference, after *unstructured.Unstructured, values Values) {
 	if s.Hidden || s.GroupKind == secrets && values == HideSecrets {
 		field.Hidden = true
-		return field
+		return
 	}
-	field.Before, field.After = difference.ValueIn(s.Live), difference.ValueIn(s.After)
-	return field
+	field.Before, field.After = at.ValueIn(s.Live), at.ValueIn(after)
 }
 
 // refusal returns why an object that should change is left alone, or an empty string.
@@ -113,7 +119,7 @@ func (p *Plan) missing(s Step) string {
 }
 
 // conflict returns the fields of a workload that are in conflict.
-func (p *Plan) conflict(s Step) []v1alpha1.FieldChange {
+func (p *Plan) conflict(s Step, values Values) []v1alpha1.FieldChange {
 	for _, conflict := range p.Conflicts {
 		if (v1alpha1.WorkloadReference{Kind: conflict.Kind, Name: conflict.Name}) != s.workload() {
 			continue
@@ -122,8 +128,7 @@ func (p *Plan) conflict(s Step) []v1alpha1.FieldChange {
 		for _, field := range conflict.Fields {
 			shown := v1alpha1.FieldChange{Field: field.Field, ChangeType: v1alpha1.ChangeChanged, Owners: field.Managers, Conflict: true}
 			if path, err := fieldpath.Parse(field.Field); err == nil {
-				at := diff.Difference{Path: path}
-				shown.Before, shown.After = at.ValueIn(s.Live), at.ValueIn(s.Offered)
+				s.setValues(&shown, diff.Difference{Path: path}, s.Offered, values)
 			}
 			fields = append(fields, shown)
 		}
