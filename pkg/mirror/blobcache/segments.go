@@ -192,11 +192,9 @@ func (l *segmentLog) get(blob gitrepo.Hash) (stored []byte, at place, found bool
 		return nil, at, false
 	}
 	text := make([]byte, at.size)
-	if _, err := s.file.ReadAt(text, int64(at.offset)); err != nil {
-		return nil, at, false // The segment may be removed meanwhile, and its file closed.
-	}
+	_, err := s.file.ReadAt(text, int64(at.offset)) // The segment may be removed meanwhile, and its file closed.
 	e, ok := parse(text)
-	if !ok || e.blob != blob {
+	if err != nil || !ok || e.blob != blob {
 		l.forget(blob, at)
 		return nil, at, false
 	}
