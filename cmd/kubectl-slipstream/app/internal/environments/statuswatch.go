@@ -214,35 +214,24 @@ func (w *statusWatch) events(ctx context.Context, resource, version string, upda
 	if err != nil {
 		return version, err
 	}
-	defer events.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return version, context.Cause(ctx)
-		case event, open := <-events.ResultChan():
-			if !open {
-				return version, nil
-			}
-			table, ok := event.Object.(*metav1.Table)
-			if !ok {
-				return version, apierrors.FromObject(event.Object)
-			}
-			rows, err := rowsOf(table)
-			if err != nil {
-				return version, err
-			}
-			for _, r := range rows {
-				version = r.version
-			}
-			if event.Type == watch.Bookmark {
-				continue
-			}
-			u := update{resource: resource, columns: columnsOf(table), rows: rows, deleted: event.Type == watch.Deleted}
-			if err := send(ctx, updates, u); err != nil {
-				return version, err
-			}
+	err = cli.EachEvent(ctx, events, func(event watch.Event) error {
+		table, ok := event.Object.(*metav1.Table)
+		if !ok {
+			return apierrors.FromObject(event.Object)
 		}
-	}
+		rows, err := rowsOf(table)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			version = r.version
+		}
+		if event.Type == watch.Bookmark {
+			return nil
+		}
+		return send(ctx, updates, update{resource: resource, columns: columnsOf(table), rows: rows, deleted: event.Type == watch.Deleted})
+	})
+	return version, err
 }
 
 func send(ctx context.Context, updates chan<- update, u update) error {

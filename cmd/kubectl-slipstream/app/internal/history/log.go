@@ -249,26 +249,16 @@ func (l *changeLog) printEvents(ctx context.Context, changes client.ChangeInterf
 	if err != nil {
 		return version, err
 	}
-	defer events.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return version, context.Cause(ctx)
-		case event, open := <-events.ResultChan():
-			if !open {
-				return version, nil
-			}
-			change, ok := event.Object.(*v1alpha1.Change)
-			if !ok {
-				return version, apierrors.FromObject(event.Object)
-			}
-			version = change.ResourceVersion
-			if event.Type != watch.Added || !of.includes(change) {
-				continue // A change that is in a commit of another destination, too, was printed before.
-			}
-			if err := l.printer.print([]v1alpha1.Change{*change}); err != nil {
-				return version, err
-			}
+	err = cli.EachEvent(ctx, events, func(event watch.Event) error {
+		change, ok := event.Object.(*v1alpha1.Change)
+		if !ok {
+			return apierrors.FromObject(event.Object)
 		}
-	}
+		version = change.ResourceVersion
+		if event.Type != watch.Added || !of.includes(change) {
+			return nil // A change that is in a commit of another destination, too, was printed before.
+		}
+		return l.printer.print([]v1alpha1.Change{*change})
+	})
+	return version, err
 }

@@ -1,0 +1,29 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// EachEvent calls visit with the events of a watch until the server ends it, and then stops it. It returns the error of visit, or the cause
+// of ctx when ctx ends.
+func EachEvent(ctx context.Context, events watch.Interface, visit func(watch.Event) error) error {
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case event, open := <-events.ResultChan():
+			if !open {
+				return nil
+			}
+			if err := visit(event); err != nil {
+				return err
+			}
+		}
+	}
+}
