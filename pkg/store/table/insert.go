@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
 )
 
 // maxConflicts is how often a transaction is tried that conflicts with those of others.
@@ -18,31 +19,39 @@ const maxConflicts = 10
 // errConflicts is returned if rows change all the time.
 var errConflicts = errors.New("the rows are being changed by others")
 
+// concurrentInserts is the number of transactions of an Insert at a time. The store commits those together that come together.
+const concurrentInserts = 8
+
 // Insert creates rows. A row whose key exists gets the value that merge returns for the stored and the new value; nil leaves it as it is.
-// The keys must differ. As many rows at a time as Put writes are written all or none. Rows that others write or delete meanwhile are
-// neither overwritten nor created again.
+// The keys must differ. As many rows at a time as Put writes are written all or none, in any order. Rows that others write or delete
+// meanwhile are neither overwritten nor created again. merge may be called concurrently.
 func (t *Table) Insert(ctx context.Context, merge func(stored, value []byte) []byte, rows ...Row) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(concurrentInserts)
+	insert := func(chunk []insertion) {
+		if len(chunk) > 0 {
+			group.Go(func() error { return t.insert(ctx, merge, chunk) })
+		}
+	}
 	var chunk []insertion
 	size := 0
-	for _, row := range rows {
-		if row.Key == "" {
-			return errNoKey
-		}
-		next := insertion{Row: row, key: t.prefix + row.Key}
-		var err error
-		if next.encrypted, err = t.store.encrypt(ctx, next.key, row.Value); err != nil {
-			return err
+	for i, row := range rows {
+		next, err := t.insertion(ctx, row)
+		if err != nil {
+			return errors.Join(err, group.Wait())
 		}
 		bytes := 2*len(next.key) + len(next.encrypted)
 		if len(chunk) == MaxAtomicRows || size+bytes > MaxAtomicBytes {
-			if err := t.insert(ctx, merge, chunk); err != nil {
-				return err
-			}
+			insert(chunk)
 			chunk, size = nil, 0
+		}
+		if chunk == nil {
+			chunk = make([]insertion, 0, min(MaxAtomicRows, len(rows)-i))
 		}
 		chunk, size = append(chunk, next), size+bytes
 	}
-	return t.insert(ctx, merge, chunk)
+	insert(chunk)
+	return group.Wait()
 }
 
 // insertion is a row to create or to merge with a stored one.
@@ -52,16 +61,23 @@ type insertion struct {
 	encrypted []byte
 }
 
+// insertion returns what is written for a row.
+func (t *Table) insertion(ctx context.Context, row Row) (insertion, error) {
+	if row.Key == "" {
+		return insertion{}, errNoKey
+	}
+	key := t.prefix + row.Key
+	encrypted, err := t.store.encrypt(ctx, key, row.Value)
+	return insertion{row, key, encrypted}, err
+}
+
 // insert writes rows in one transaction, which is tried again if others have written a row meanwhile.
 func (t *Table) insert(ctx context.Context, merge func(stored, value []byte) []byte, rows []insertion) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	var absent []clientv3.Cmp
-	var puts, gets []clientv3.Op
-	for _, row := range rows {
-		absent = append(absent, clientv3.Compare(clientv3.CreateRevision(row.key), "=", 0))
-		puts, gets = append(puts, clientv3.OpPut(row.key, string(row.encrypted))), append(gets, clientv3.OpGet(row.key))
+	absent := make([]clientv3.Cmp, len(rows))
+	puts, gets := make([]clientv3.Op, len(rows)), make([]clientv3.Op, len(rows))
+	for i, row := range rows {
+		absent[i] = clientv3.Compare(clientv3.CreateRevision(row.key), "=", 0)
+		puts[i], gets[i] = clientv3.OpPut(row.key, string(row.encrypted)), clientv3.OpGet(row.key)
 	}
 	for range maxConflicts {
 		answer, err := t.store.kv.Txn(ctx).If(absent...).Then(puts...).Else(gets...).Commit()
