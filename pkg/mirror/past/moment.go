@@ -213,7 +213,7 @@ func (p *Past) tip(ctx context.Context, source *mirror.Source) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	if found, ok := p.trees.get(folder{branch: branchOf(source), path: source.Folder, commit: tip}); ok && !tip.IsZero() {
+	if found, ok := p.trees.Get(folder{branch: branchOf(source), path: source.Folder, commit: tip}); ok && !tip.IsZero() {
 		return state{snapshot: found}, nil
 	}
 	read, err := p.read(ctx, source, gitrepo.Hash{}, 0)

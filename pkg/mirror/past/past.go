@@ -20,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/boundedcache"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/sops"
@@ -70,8 +71,8 @@ type Past struct {
 	config Config
 	slots  *fairshare.Slots
 
-	histories *cache[branch, []gitrepo.PastCommit]
-	trees     *cache[folder, snapshot]
+	histories *boundedcache.Cache[branch, []gitrepo.PastCommit]
+	trees     *boundedcache.Cache[folder, snapshot]
 	gone      *gone
 }
 
@@ -99,8 +100,8 @@ type snapshot struct {
 func New(config Config) *Past {
 	return &Past{
 		config: config, slots: fairshare.NewCapped(requestsAtOnce, requestsOfOwner),
-		histories: newCache[branch](maxCommits, func(h []gitrepo.PastCommit) int64 { return int64(len(h)) }),
-		trees:     newCache[folder](maxTrees, func(s snapshot) int64 { return s.tree.Size() }),
+		histories: boundedcache.New[branch](maxCommits, func(h []gitrepo.PastCommit) int64 { return int64(len(h)) }),
+		trees:     boundedcache.New[folder](maxTrees, func(s snapshot) int64 { return s.tree.Size() }),
 		gone:      newGone(config.Clock),
 	}
 }
@@ -175,19 +176,19 @@ var reasons = map[gitrepo.Kind]string{
 // history returns the history of a branch, oldest first.
 func (p *Past) history(ctx context.Context, source *mirror.Source) ([]gitrepo.PastCommit, error) {
 	key := branchOf(source)
-	known, _ := p.histories.get(key)
+	known, _ := p.histories.Get(key)
 	history, err := source.Remote.History(ctx, source.Branch, known)
 	if err != nil {
 		return nil, err
 	}
-	p.histories.put(key, history)
+	p.histories.Put(key, history)
 	return history, nil
 }
 
 // read returns the files of the source as a commit has them: zero is the tip, behind is the number of commits since then.
 func (p *Past) read(ctx context.Context, source *mirror.Source, commit gitrepo.Hash, behind int) (snapshot, error) {
 	key := folder{branch: branchOf(source), path: source.Folder, commit: commit}
-	if found, ok := p.trees.get(key); ok && !commit.IsZero() {
+	if found, ok := p.trees.Get(key); ok && !commit.IsZero() {
 		return found, nil
 	}
 	read, tree, err := source.Remote.Tree(ctx, gitrepo.Past{Branch: source.Branch, Commit: commit, Behind: behind}, source.Folder)
@@ -195,7 +196,7 @@ func (p *Past) read(ctx context.Context, source *mirror.Source, commit gitrepo.H
 		return snapshot{}, err
 	}
 	key.commit = read.Hash
-	p.trees.put(key, snapshot{commit: read, tree: tree})
+	p.trees.Put(key, snapshot{commit: read, tree: tree})
 	return snapshot{commit: read, tree: tree}, nil
 }
 
