@@ -7,15 +7,17 @@
 // not been used for long is removed first. It has two parts: contents that were read, and contents with a note of their
 // writer, the mirror, of what it wants to know of the object beside the content. Reading much removes nothing that
 // the mirror has noted. There can be a note without the content.
-// Contents and notes are compressed and then encrypted.
+// Contents and notes are compressed and then encrypted. What was noted last is also in memory: an object often changes again soon.
 package blobcache
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +27,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/boundedcache"
 )
 
 const (
@@ -34,6 +37,10 @@ const (
 	maxContent = 3 << 20
 	// readPart divides MaxBytes: a quarter is for contents that were read.
 	readPart = 4
+	// maxRecent bounds the noted contents in memory in bytes, 2 MiB: about 1000 files.
+	maxRecent = 2 << 20
+	// recentOverhead is about what each of them takes besides content and note, in bytes.
+	recentOverhead = 256
 )
 
 // Config configures a Cache.
@@ -53,6 +60,8 @@ type Cache struct {
 	encrypt, decrypt func(blob gitrepo.Hash, data []byte) ([]byte, error)
 	// contents has contents that were read, noted those with a note.
 	contents, noted *segmentLog
+	// recent has what was noted last, as it was noted. All of it is also in noted, unless that was removed or could not be written.
+	recent *boundedcache.Cache[gitrepo.Hash, Noted]
 	// failed is when a failure to write was last logged, in Unix seconds.
 	failed atomic.Int64
 }
@@ -71,7 +80,9 @@ func Open(ctx context.Context, config Config) (*Cache, error) {
 		config.MaxBytes = DefaultMaxBytes
 	}
 	ctx = context.WithoutCancel(ctx)
-	c := &Cache{}
+	c := &Cache{recent: boundedcache.New[gitrepo.Hash](maxRecent, func(n Noted) int64 {
+		return int64(len(n.Content)+len(n.Note)) + recentOverhead
+	})}
 	c.encrypt = func(blob gitrepo.Hash, data []byte) ([]byte, error) {
 		return config.Transformer.TransformToStorage(ctx, data, value.DefaultContext(blob[:]))
 	}
@@ -101,10 +112,13 @@ func (c *Cache) Get(blob gitrepo.Hash) (content []byte, found bool) {
 	return content, found
 }
 
-// GetNoted returns a content with its note. found is false if the cache has no note.
+// GetNoted returns a content with its note. found is false if the cache has no note. The caller does not change what is returned.
 func (c *Cache) GetNoted(blob gitrepo.Hash) (content, note []byte, found bool) {
 	if c == nil {
 		return nil, nil, false
+	}
+	if last, found := c.recent.Get(blob); found {
+		return last.Content, last.Note, true
 	}
 	return c.read(c.noted, blob)
 }
@@ -133,10 +147,14 @@ func (c *Cache) Put(blob gitrepo.Hash, content []byte) {
 	}
 }
 
-// PutNoted adds contents with their notes, or replaces the notes.
+// PutNoted adds contents with their notes, or replaces the notes. The caller does not change them afterwards.
 func (c *Cache) PutNoted(contents ...Noted) {
-	if c != nil {
-		c.add(c.noted, contents...)
+	if c == nil {
+		return
+	}
+	c.add(c.noted, contents...)
+	for _, each := range contents {
+		c.recent.Put(each.Blob, each)
 	}
 }
 
@@ -170,6 +188,14 @@ func (c *Cache) logFailure(err error) {
 	}
 }
 
+// scratch is the memory that encode needs for a moment.
+type scratch struct{ plain, packed []byte }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// maxScratch is the size in bytes beyond which a scratch is not kept.
+const maxScratch = 64 << 10
+
 // encode returns the stored form of a content with its note, compressed and encrypted: the length of the content plus one, or zero if there
 // is none; the content; and the note.
 func (c *Cache) encode(blob gitrepo.Hash, content, note []byte) ([]byte, error) {
@@ -177,9 +203,15 @@ func (c *Cache) encode(blob gitrepo.Hash, content, note []byte) ([]byte, error) 
 	if content != nil {
 		size = len(content) + 1
 	}
-	plain := binary.AppendUvarint(make([]byte, 0, len(content)+len(note)+binary.MaxVarintLen32), uint64(size))
-	plain = append(append(plain, content...), note...)
-	stored, err := c.encrypt(blob, s2.Encode(nil, plain))
+	s, _ := scratches.Get().(*scratch)
+	s.plain = binary.AppendUvarint(s.plain[:0], uint64(size))
+	s.plain = append(append(s.plain, content...), note...)
+	s.packed = s2.Encode(s.packed[:cap(s.packed)], s.plain)
+	packed := bytes.Clone(s.packed) // What encrypts it may return it.
+	if cap(s.plain)+cap(s.packed) <= maxScratch {
+		scratches.Put(s)
+	}
+	stored, err := c.encrypt(blob, packed)
 	if err != nil {
 		return nil, fmt.Errorf("encrypt a cached content: %w", err)
 	}
