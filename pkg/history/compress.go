@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/s2"
 
@@ -61,10 +63,15 @@ func Compress(plain []byte) []byte {
 	if bytes.HasPrefix(plain, compressed) {
 		return plain
 	}
-	packed := make([]byte, len(compressed)+s2.MaxEncodedLen(len(plain)))
-	n := copy(packed, compressed)
-	return packed[:n+len(dictionary.Encode(packed[n:], plain))]
+	scratch, _ := scratches.Get().(*[]byte)
+	*scratch = slices.Grow((*scratch)[:0], s2.MaxEncodedLen(len(plain)))
+	packed := slices.Concat(compressed, dictionary.Encode((*scratch)[:cap(*scratch)], plain))
+	scratches.Put(scratch)
+	return packed
 }
+
+// scratches has memory for Compress, which needs more than its result has.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // Decompress returns what Compress was called with. It returns other values as they are.
 func Decompress(packed []byte) ([]byte, error) {

@@ -58,18 +58,14 @@ func New(config Config) *History {
 
 // Prepare stores the Changes of a push, which moves a branch to a new tip, before the push is sent. Each has one commit.
 func (h *History) Prepare(ctx context.Context, tip string, changes []v1alpha1.ChangeSpec) error {
-	prepared, err := h.encoded(changes)
+	encoded, err := h.encoded(changes)
 	if err != nil {
 		return err
 	}
-	rows, err := pushRows(tip, prepared, h.config.Clock.Now())
-	if err != nil {
-		return err
-	}
-	if err := h.config.Rows.Put(ctx, rows...); err != nil {
+	if err := h.config.Rows.Put(ctx, pushRows(tip, encoded, h.config.Clock.Now())...); err != nil {
 		return fmt.Errorf("prepare the Changes of a push: %w", err)
 	}
-	h.prepared.add(tip, prepared)
+	h.prepared.add(tip, encoded)
 	return nil
 }
 
@@ -94,11 +90,10 @@ func (h *History) encoded(specs []v1alpha1.ChangeSpec) ([]preparedChange, error)
 }
 
 // Record stores the prepared Changes of a push that the remote has accepted, so that the API serves them. It is idempotent, and must
-// be called again after an error.
+// be called again after an error. Afterwards, Discard deletes what was prepared.
 func (h *History) Record(ctx context.Context, tip string) error {
-	changes, found := h.prepared.take(tip)
-	if found {
-		return h.record(ctx, changes, pushKeys(tip, len(changes)))
+	if push, found := h.prepared.take(tip); found {
+		return h.record(ctx, push)
 	}
 	for row, err := range h.config.Rows.Scan(ctx, pushPrefix(tip)) {
 		if err != nil {
@@ -108,7 +103,7 @@ func (h *History) Record(ctx context.Context, tip string) error {
 		if err != nil {
 			logUnreadable(ctx, err)
 		}
-		if err := h.record(ctx, changes, []string{row.Key}); err != nil {
+		if err := h.record(ctx, changes); err != nil {
 			return err
 		}
 	}
@@ -117,7 +112,7 @@ func (h *History) Record(ctx context.Context, tip string) error {
 
 // record adds Changes to the index and stores them. If the process dies in between, Record is called again. The entries are written first:
 // a list by the index has all Changes up to its resourceVersion, and a watch from there has the others.
-func (h *History) record(ctx context.Context, changes []preparedChange, rows []string) error {
+func (h *History) record(ctx context.Context, changes []preparedChange) error {
 	changes = combined(changes)
 	if err := h.index.add(ctx, changes); err != nil {
 		return err
@@ -126,9 +121,6 @@ func (h *History) record(ctx context.Context, changes []preparedChange, rows []s
 		return err
 	}
 	h.notify(changes)
-	if err := h.config.Rows.Delete(ctx, rows...); err != nil {
-		return fmt.Errorf("delete the prepared Changes of a push: %w", err)
-	}
 	return nil
 }
 
@@ -138,16 +130,18 @@ func (h *History) Reset() {
 	h.index.reset()
 }
 
-// Discard deletes the prepared Changes of a push that the remote has rejected.
+// Discard deletes the prepared Changes of a push that the remote has rejected, or that are recorded.
 func (h *History) Discard(ctx context.Context, tip string) error {
 	h.prepared.take(tip)
+	var keys []string
 	for key, err := range h.config.Rows.Keys(ctx, pushPrefix(tip)) {
-		if err == nil {
-			err = h.config.Rows.Delete(ctx, key)
-		}
 		if err != nil {
-			return fmt.Errorf("discard the prepared Changes of a push: %w", err)
+			return fmt.Errorf("find the prepared Changes of a push: %w", err)
 		}
+		keys = append(keys, key)
+	}
+	if err := h.config.Rows.Delete(ctx, keys...); err != nil {
+		return fmt.Errorf("delete the prepared Changes of a push: %w", err)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package history_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,6 +70,7 @@ func (s *fixture) record(log *history.History, tip string, changes ...v1alpha1.C
 	s.Helper()
 	s.must(log.Prepare(s.Context(), tip, changes))
 	s.must(log.Record(s.Context(), tip))
+	s.must(log.Discard(s.Context(), tip))
 }
 
 // count returns the number of rows of a table whose keys have a prefix.
@@ -134,7 +136,11 @@ func TestAcceptedPushIsFound(t *testing.T) {
 	s.knows(log, other, "a2")
 	s.knows(log, named("shop", "we"))
 	s.knows(log, history.Object{GroupResource: schema.GroupResource{Resource: "services"}, Namespace: "shop", Name: "web"})
-	s.must(s.open().Record(ctx, "c1")) // another process
+	next := s.open() // another process
+	s.must(next.Record(ctx, "c1"))
+	for _, tip := range []string{"a2", "c1"} {
+		s.must(next.Discard(ctx, tip))
+	}
 	if n := s.count(s.changes(), ""); n != 4 {
 		t.Errorf("%d Changes, want 4", n)
 	}
@@ -280,7 +286,7 @@ func TestDeathAtEachWrite(t *testing.T) {
 		prepared := dies.Prepare(t.Context(), "tip", changes)
 		recorded := prepared
 		if prepared == nil {
-			recorded = dies.Record(t.Context(), "tip")
+			recorded = cmp.Or(dies.Record(t.Context(), "tip"), dies.Discard(t.Context(), "tip"))
 		}
 		s.process.Start(0, nil)
 		log := s.open()

@@ -49,7 +49,7 @@ func (p *pruning) pushes(ctx context.Context) error {
 				yield("", err)
 				return
 			}
-			if push, err := decode[pushRow](row); err == nil && !push.At.Before(oldest) {
+			if push, err := parsePush(row); err == nil && !push.at.Before(oldest) {
 				continue
 			}
 			if !yield(row.Key, nil) {

@@ -6,6 +6,7 @@ package history
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,55 +25,64 @@ const TableName = "history"
 
 const (
 	pushesPrefix = "pushes/"
-	// rowChanges is the number of prepared Changes in one row. They have 1 to 2 KiB each, and at most 40 KiB with all names and texts at
-	// their limits and escaped, so that a row is below the limit of the store.
-	rowChanges = 20
+	// pushRowBytes is the size in bytes from which a row of prepared Changes has no more of them. They have 300 bytes each, and at most
+	// 40 KiB with all names and texts at their limits and escaped, so that a row is below the limit of the store.
+	pushRowBytes = 256 << 10
 )
 
 // pushKey returns the key of the row of a push with a number.
 func pushKey(tip string, number int) string { return fmt.Sprintf("%s%06d", pushPrefix(tip), number) }
 
-// pushKeys returns the keys of all rows of a push of some Changes.
-func pushKeys(tip string, changes int) []string {
-	keys := make([]string, (changes+rowChanges-1)/rowChanges)
-	for i := range keys {
-		keys[i] = pushKey(tip, i)
-	}
-	return keys
-}
-
 // pushRow is the stored form of some Changes of a push.
 type pushRow struct {
-	// At is the time at which they were prepared.
-	At time.Time `json:"at"`
-	// Changes are the stored forms.
-	Changes [][]byte `json:"changes"`
+	// at is the time at which they were prepared.
+	at time.Time
+	// changes are the stored forms.
+	changes [][]byte
 }
 
 func pushPrefix(tip string) string { return pushesPrefix + tip + "/" }
 
-// pushRows returns the rows of a push.
-func pushRows(tip string, changes []preparedChange, now time.Time) ([]table.Row, error) {
-	var rows []table.Row
-	for chunk := range slices.Chunk(changes, rowChanges) {
-		push := pushRow{At: now}
-		for i := range chunk {
-			push.Changes = append(push.Changes, chunk[i].stored)
+// pushRows returns the rows of a push: each has the time in nanoseconds since 1970 in 8 bytes, and then the stored forms of Changes, each
+// after its length.
+func pushRows(tip string, changes []preparedChange, now time.Time) (rows []table.Row) {
+	var value []byte
+	for i := range changes {
+		if value == nil {
+			value = binary.BigEndian.AppendUint64(nil, uint64(now.UnixNano()))
 		}
-		value, err := json.Marshal(push)
-		if err != nil {
-			return nil, fmt.Errorf("encode the Changes of a push: %w", err)
+		value = append(binary.AppendUvarint(value, uint64(len(changes[i].stored))), changes[i].stored...)
+		if len(value) >= pushRowBytes || i == len(changes)-1 {
+			rows = append(rows, table.Row{Key: pushKey(tip, len(rows)), Value: value})
+			value = nil
 		}
-		rows = append(rows, table.Row{Key: pushKey(tip, len(rows)), Value: value})
 	}
-	return rows, nil
+	return rows
+}
+
+// parsePush returns a row of a push. It returns an error with what precedes a damaged part.
+func parsePush(row table.Row) (push pushRow, err error) {
+	damaged := fmt.Errorf("decode row %s: it is damaged", row.Key)
+	if len(row.Value) < 8 {
+		return push, damaged
+	}
+	push.at = time.Unix(0, int64(binary.BigEndian.Uint64(row.Value)))
+	for rest := row.Value[8:]; len(rest) > 0; {
+		size, n := binary.Uvarint(rest)
+		if n <= 0 || size > uint64(len(rest)-n) {
+			return push, damaged
+		}
+		end := n + int(size)
+		push.changes, rest = append(push.changes, rest[n:end:end]), rest[end:]
+	}
+	return push, nil
 }
 
 // decodePush returns the Changes of a row of a push. Those that cannot be decoded are missing.
 func decodePush(row table.Row) (changes []preparedChange, err error) {
-	push, err := decode[pushRow](row)
+	push, err := parsePush(row)
 	errs := []error{err}
-	for _, stored := range push.Changes {
+	for _, stored := range push.changes {
 		change, err := decodeChange(row.Key, stored)
 		if err != nil {
 			errs = append(errs, err)
@@ -124,22 +134,25 @@ func (h *History) insert(ctx context.Context, changes []preparedChange) error {
 	return nil
 }
 
-// combined returns Changes with different keys: those of one event have the commits of all destinations.
+// combined returns Changes with different keys, in the memory of changes: those of one event have the commits of all destinations.
 func combined(changes []preparedChange) []preparedChange {
 	places := make(map[string]int, len(changes))
-	all := make([]preparedChange, 0, len(changes))
+	count := 0
 	for i := range changes {
 		change := &changes[i].Change
 		place, found := places[keyOf(change)]
-		if !found {
-			places[keyOf(change)] = len(all)
-			all = append(all, changes[i])
+		if found {
+			absorb(&changes[place].Change, change)
+			changes[place].stored = nil
 			continue
 		}
-		absorb(&all[place].Change, change)
-		all[place].stored = nil
+		places[keyOf(change)] = count
+		if count != i {
+			changes[count] = changes[i]
+		}
+		count++
 	}
-	return all
+	return changes[:count]
 }
 
 // absorb adds to a Change what another one that records the same event has: its commits, and what only the other says. What both say is
@@ -195,11 +208,10 @@ func (h *History) read(ctx context.Context, key string) (change v1alpha1.Change,
 	return change, err == nil, nil
 }
 
-// encodeChange returns a Change as upstream's storage encodes it.
+// encodeChange returns a Change as upstream's storage encodes it. It sets the type.
 func encodeChange(change *v1alpha1.Change) ([]byte, error) {
-	stored := *change
-	stored.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Change"}
-	value, err := json.Marshal(&stored)
+	change.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: "Change"}
+	value, err := json.Marshal(change)
 	if err != nil {
 		return nil, fmt.Errorf("encode a Change: %w", err)
 	}

@@ -23,7 +23,7 @@ type History interface {
 	Prepare(ctx context.Context, tip string, changes []v1alpha1.ChangeSpec) error
 	// Record publishes the Changes of a push that the remote has accepted. It is called at least once for each.
 	Record(ctx context.Context, tip string) error
-	// Discard deletes the Changes of a push that the remote has rejected.
+	// Discard deletes the prepared Changes of a push that the remote has rejected, or that are recorded.
 	Discard(ctx context.Context, tip string) error
 }
 

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -51,10 +52,8 @@ func (p *pusher) push(ctx context.Context, members []member, batches []*batch) e
 			return err // The recovery finds the push and records it then.
 		}
 	}
-	for _, b := range batches {
-		if err := removeRows(ctx, p.outbox, b.member.destination, b.rows); err != nil {
-			return err
-		}
+	if err := p.removeRows(ctx, note, batches); err != nil {
+		return err
 	}
 	failpoint.Reach("rows-removed")
 	if sent {
@@ -111,6 +110,19 @@ func (p *pusher) record(ctx context.Context, note *pushNote, members []member, b
 		}
 		b.log(ctx, time.Since(began))
 	}
+}
+
+// removeRows removes the rows of a push from the outbox, and beside that its prepared Changes, so that the store commits both together.
+func (p *pusher) removeRows(ctx context.Context, note *pushNote, batches []*batch) error {
+	var removing sync.WaitGroup
+	defer removing.Wait()
+	removing.Go(func() { p.pushes.unprepare(ctx, *note) })
+	for _, b := range batches {
+		if err := removeRows(ctx, p.outbox, b.member.destination, b.rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeRows removes rows that need no push any more from the outbox and the queue of their destination.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -46,18 +48,20 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 }
 
 // prepare writes the note of a push on top of base, and its Changes, before it is sent. The note lets the next process find out whether
-// the remote has accepted the push, if this one dies meanwhile.
+// the remote has accepted the push, if this one dies meanwhile. Both are written at once, so that the store commits them together; the push
+// is sent when both are durable.
 func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, changes []v1alpha1.ChangeSpec) error {
 	p.compared = slices.DeleteFunc(p.compared, p.outlived)
 	note.Base, note.Compared = base, slices.Clone(p.compared)
-	if note.Recorded = len(changes) > 0; note.Recorded {
-		if err := p.history.Prepare(ctx, note.Tip.String(), changes); err != nil {
-			return err
-		}
-	}
+	note.Recorded = len(changes) > 0
 	evicted := max(0, len(p.doubts)-keptDoubts+1)
 	notes := append(slices.Clone(p.doubts[evicted:]), *note)
-	if err := p.log.write(ctx, p.key, notes); err != nil {
+	group, writing := errgroup.WithContext(ctx)
+	group.Go(func() error { return p.log.write(writing, p.key, notes) })
+	if note.Recorded {
+		group.Go(func() error { return p.history.Prepare(writing, note.Tip.String(), changes) })
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
 	dropped := p.doubts[:evicted]
@@ -72,6 +76,16 @@ func (p *pushes) accepted(ctx context.Context, note pushNote) error {
 		return nil
 	}
 	return p.history.Record(ctx, note.Tip.String())
+}
+
+// unprepare deletes the prepared Changes of a push.
+func (p *pushes) unprepare(ctx context.Context, note pushNote) {
+	if !note.Recorded || p.history == nil {
+		return
+	}
+	if err := p.history.Discard(ctx, note.Tip.String()); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Failed to delete the prepared Changes of a push; they expire")
+	}
 }
 
 // failed records that the last push returned an error. A push that the remote has rejected is not in doubt, and its Changes are deleted.
@@ -90,16 +104,14 @@ func (p *pushes) passed(ctx context.Context, accepted pushNote) {
 	p.discard(ctx, dropped)
 }
 
-// discard deletes the Changes of pushes that were not accepted and will not be, as far as known. An earlier push of the same changes within
-// the same second may have the same tip and still be in doubt; then they are kept. Changes that are not deleted expire.
+// discard deletes the prepared Changes of pushes that are recorded, or were not accepted and will not be, as far as known. An earlier push
+// of the same changes within the same second may have the same tip and still be in doubt; then they are kept. Changes that are not deleted
+// expire.
 func (p *pushes) discard(ctx context.Context, dropped []pushNote) {
 	for _, note := range dropped {
 		same := func(doubt pushNote) bool { return doubt.Tip == note.Tip }
-		if !note.Recorded || p.history == nil || slices.ContainsFunc(p.doubts, same) {
-			continue
-		}
-		if err := p.history.Discard(ctx, note.Tip.String()); err != nil {
-			klog.FromContext(ctx).Error(err, "Failed to delete the Changes of a push that was not accepted; they expire")
+		if !slices.ContainsFunc(p.doubts, same) {
+			p.unprepare(ctx, note)
 		}
 	}
 }
