@@ -44,6 +44,7 @@ var targets = []target{
 	atMost("newest 50 Changes of a namespace, of 200 000, ms", "^History/Newest$", "ms", 20),
 	atMost("Changes of one object, of 200 000, ms", "^History/OneObject$", "ms", 100),
 	atMost("live heap of 199 000 more Changes, MiB", "^History/Memory$", "MiB-more", 8),
+	atMost("CPU of a mirrored change with the history / without", "^MirrorHistory$", "with/without", 1.1),
 	atMost("an object as it was, 50 000 files, 10 000 commits, ms", "^Past$", "first-ms", 2000),
 	atMost("the same again, from the caches, ms", "^Past$", "cached-ms", 300),
 

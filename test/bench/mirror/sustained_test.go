@@ -32,13 +32,13 @@ func sustained(b *testing.B, m *mirror, p *population) {
 	var alone, beside burst
 	for range sustainedRounds {
 		m.stop(b)
-		alone.add(p.burst(b, func(burst) time.Time { return time.Time{} }))
+		alone.add(p.burst(b, sustainedLength, func(burst) time.Time { return time.Time{} }))
 		m.start(b)
 		m.settled(b, p)
 
 		server := m.server(b)
 		before := server.cpu(b)
-		with := p.burst(b, func(u burst) time.Time { return u.arrived(b, r) })
+		with := p.burst(b, sustainedLength, func(u burst) time.Time { return u.arrived(b, r) })
 		with.server = server.cpu(b) - before
 		m.settled(b, p)
 		with.verify(b, r)
@@ -79,9 +79,9 @@ func (u *burst) rate() float64 { return float64(u.writes) / u.took.Seconds() }
 // cost returns the CPU time of each write in milliseconds.
 func (u *burst) cost(used time.Duration) float64 { return milliseconds(used) / float64(u.writes) }
 
-// burst changes objects for sustainedLength, each writer its own, and then waits for
+// burst changes objects for a time, each writer its own, and then waits for
 // arrived, which returns the time at which the branch had all writes.
-func (p *population) burst(b *testing.B, arrived func(burst) time.Time) burst {
+func (p *population) burst(b *testing.B, length time.Duration, arrived func(burst) time.Time) burst {
 	b.Helper()
 	sum := burst{newest: map[string]*corev1.ConfigMap{}}
 	var mu sync.Mutex
@@ -89,7 +89,7 @@ func (p *population) burst(b *testing.B, arrived func(burst) time.Time) burst {
 	group, ctx := errgroup.WithContext(b.Context())
 	for writer := range writers {
 		group.Go(func() error {
-			for number := writer; time.Since(began) < sustainedLength; number = (number + writers) % sustainedObjects {
+			for number := writer; time.Since(began) < length; number = (number + writers) % sustainedObjects {
 				object, err := p.update(ctx, number)
 				if err != nil {
 					return err
