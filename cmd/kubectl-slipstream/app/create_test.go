@@ -126,6 +126,11 @@ func TestCreatorsPrint(t *testing.T) {
 			object("Environment", alice, "  autoSync: true\n  catalogRef:\n    name: production\n    namespace: shop\n  createNamespace: true\n"+
 				"  targetNamespace: shop-alice\n  ttl: 72h0m0s\n"),
 		},
+		"a branch": {
+			[]string{"environment", "alice", "-n", "teams", "--catalog", "production", "--target", "shop-alice", "--branch", "deploy/web"},
+			object("Environment", alice, "  branchWorkloads:\n  - kind: Deployment\n    name: web\n  catalogRef:\n    name: production\n"+
+				"  targetNamespace: shop-alice\n  type: Branch\n"),
+		},
 		"a pipeline": {
 			[]string{"pipeline", "inventory", "--to", "https://inventory.example.com", "--types", "services", "--format", "dotai", "--secret", "tools/key"},
 			object("SyncPipeline", "  name: inventory\n", "  instances:\n    resources:\n    - services\n  sinks:\n  - http:\n      format: DotAI\n"+
@@ -243,6 +248,9 @@ func TestCreatorsRejectInput(t *testing.T) {
 		"no catalog":                {environment, []string{"--catalog is missing"}},
 		"no target":                 {append(environment, "--catalog", "production"), []string{"--target is missing"}},
 		"a short time":              {append(environment, "--catalog", "production", "--target", "x", "--ttl", "1s"), []string{"--ttl: Environment alice: spec.ttl"}},
+		"a branch without kind": {
+			append(environment, "--catalog", "production", "--target", "x", "--branch", "web"), []string{`--branch: "web" is no workload: write KIND/NAME`},
+		},
 		"a name with a dot":         {[]string{"pipeline", "a.b", "--to", "https://a.example.com"}, []string{"NAME: SyncPipeline a.b: metadata.name"}},
 		"another API":               {[]string{"pipeline", "a", "--to", "https://a.example.com", "--format", "x"}, []string{"--format: SyncPipeline a"}},
 		"a Secret of no namespace":  {[]string{"pipeline", "a", "--to", "https://a.example.com", "--secret", "x"}, []string{"write NAMESPACE/NAME"}},

@@ -125,3 +125,18 @@ func TestResolveNothing(t *testing.T) {
 		t.Errorf("exit code %d, %v, printed %q and %q", code, err, out, notes)
 	}
 }
+
+// TestResolveWaitsForFields has the fields of a conflict listed after the record of the sync has reported it.
+func TestResolveWaitsForFields(t *testing.T) {
+	listed := v1alpha1.EnvironmentStatus{Conflicts: []v1alpha1.WorkloadConflict{
+		{Kind: "Deployment", Name: "web", Fields: []v1alpha1.FieldConflict{{Field: replicasField, Managers: []string{"dave"}}}},
+	}}
+	s := serveRequests(t, map[string][]any{
+		alicePath:  envtLives(v1alpha1.EnvironmentStatus{}, listed),
+		recordPath: recordLives(v1alpha1.SyncRecord{State: v1alpha1.SyncStateConflicted}),
+	}, nil)
+	out, _, code, err := s.in(t, "resolve", "alice")
+	if code != 4 || err == nil || !strings.HasPrefix(out, "Deployment/web /spec/replicas\n") {
+		t.Errorf("exit code %d, %v: %s", code, err, out)
+	}
+}

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -33,6 +35,9 @@ const resolveExample = `  # See both sides of each field, and decide one by one
 
   # Take what the catalog offers for one workload
   kubectl slipstream resolve alice --take=deployment/web`
+
+// conflictLag is the maximum wait for the fields of a conflict that a record reports.
+const conflictLag = 10 * time.Second
 
 // resolve is the command resolve.
 type resolve struct {
@@ -118,7 +123,7 @@ func (r *resolve) request(ctx context.Context, of cli.Kind, name string, conflic
 
 // read returns the conflicts of an environment, with both sides if the user may read its diff.
 func (r *resolve) read(ctx context.Context, name string) ([]*conflict, error) {
-	environment, err := r.API.Environments(r.Namespace).Get(ctx, name, metav1.GetOptions{})
+	environment, err := r.conflicted(ctx, name)
 	if err != nil || len(environment.Status.Conflicts) == 0 {
 		return nil, err
 	}
@@ -131,6 +136,35 @@ func (r *resolve) read(ctx context.Context, name string) ([]*conflict, error) {
 		diff = nil
 	}
 	return conflictsOf(environment, diff), nil
+}
+
+// conflicted returns an environment. If a sync has just ended in a conflict, it waits until the status lists the fields, which it does a
+// moment after the record of the sync says so.
+func (r *resolve) conflicted(ctx context.Context, name string) (environment *v1alpha1.Environment, err error) {
+	environment, err = r.API.Environments(r.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil || len(environment.Status.Conflicts) > 0 {
+		return environment, err
+	}
+	records, err := r.API.SyncStatuses(r.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(labels.Set{v1alpha1.LabelEnvironment: name}).String(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	isConflicted := func(record v1alpha1.SyncStatus) bool { return record.Status.State == v1alpha1.SyncStateConflicted }
+	if !slices.ContainsFunc(records.Items, isConflicted) {
+		return environment, nil
+	}
+	waiting, cancel := context.WithTimeout(ctx, conflictLag)
+	defer cancel()
+	err = cli.Follow(waiting, r.API.Environments(r.Namespace), cli.Environment, name, environment, func(e *v1alpha1.Environment) (bool, error) {
+		environment = e
+		return len(e.Status.Conflicts) > 0, nil
+	})
+	if waiting.Err() != nil && ctx.Err() == nil {
+		return environment, nil
+	}
+	return environment, err
 }
 
 // decide decides about the conflicts, by the flags or by asking.

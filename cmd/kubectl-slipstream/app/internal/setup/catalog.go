@@ -70,13 +70,11 @@ func (c *catalog) run(ctx context.Context, name string) error {
 		return errors.New("--from is missing: give the namespace with the workloads")
 	}
 	spec := apply.AppCatalogSpec().WithSourceNamespace(c.from)
-	for _, each := range c.workloads {
-		workload, err := cli.ParseWorkload(each)
-		if err != nil {
-			return fmt.Errorf("--workloads: %w", err)
-		}
-		spec.WithWorkloads(apply.WorkloadReference().WithKind(workload.Kind).WithName(workload.Name))
+	workloads, err := workloadReferences("--workloads", c.workloads)
+	if err != nil {
+		return err
 	}
+	spec.WithWorkloads(workloads...)
 	if c.selector != "" || len(c.workloads) == 0 {
 		if spec.WorkloadSelector, err = selectorOf(c.selector); err != nil {
 			return err
@@ -87,6 +85,19 @@ func (c *catalog) run(ctx context.Context, name string) error {
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.sourceNamespace": "--from", "spec.workloads": "--workloads",
 		"spec.workloadSelector": "--selector",
 	}})
+}
+
+// workloadReferences reads the workloads of a flag.
+func workloadReferences(flag string, texts []string) ([]*apply.WorkloadReferenceApplyConfiguration, error) {
+	references := make([]*apply.WorkloadReferenceApplyConfiguration, len(texts))
+	for i, text := range texts {
+		workload, err := cli.ParseWorkload(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", flag, err)
+		}
+		references[i] = apply.WorkloadReference().WithKind(workload.Kind).WithName(workload.Name)
+	}
+	return references, nil
 }
 
 // selectorOf returns a selector that was written as for kubectl. The empty one matches everything.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	apply "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
 )
 
@@ -23,13 +24,17 @@ const environmentExample = `  # Print an environment of the catalog production, 
   kubectl slipstream environment alice -n teams --catalog production --target shop-alice
 
   # Apply one that follows the catalog by itself, in a new namespace, for three days
-  kubectl slipstream environment alice -n teams --catalog production --target shop-alice --create-namespace --auto --ttl 72h --apply`
+  kubectl slipstream environment alice -n teams --catalog production --target shop-alice --create-namespace --auto --ttl 72h --apply
+
+  # Apply one for work on the Deployment web, which keeps what is changed in it there
+  kubectl slipstream environment bob -n teams --catalog production --target shop-bob --create-namespace --branch deployment/web --apply`
 
 // environment is the command environment.
 type environment struct {
 	creator
 	catalog, target       string
 	auto, createNamespace bool
+	branch                []string
 	ttl                   time.Duration
 }
 
@@ -47,6 +52,8 @@ func newEnvironment(streams genericiooptions.IOStreams, config genericclioptions
 	flags.StringVar(&e.target, "target", "", "Namespace to which the workloads are written. No other environment may write there.")
 	flags.BoolVar(&e.createNamespace, "create-namespace", false, "Create that namespace, and delete it with the environment.")
 	flags.BoolVar(&e.auto, "auto", false, "Sync changes of the catalog by itself. Otherwise they wait for a request.")
+	flags.StringSliceVar(&e.branch, "branch", nil,
+		"Make a Branch with these workloads only, such as deployment/web, which keeps what is changed in them there. Can be repeated.")
 	flags.DurationVar(&e.ttl, "ttl", 0, "Time after which the environment is deleted, such as 72h. 0 means never.")
 	e.addFlags(command)
 	return command
@@ -73,13 +80,20 @@ func (e *environment) run(ctx context.Context, name string) error {
 	if e.ttl != 0 {
 		spec.WithTTL(metav1.Duration{Duration: e.ttl})
 	}
+	workloads, err := workloadReferences("--branch", e.branch)
+	if err != nil {
+		return err
+	}
+	if len(workloads) > 0 {
+		spec.WithType(v1alpha1.EnvironmentBranch).WithBranchWorkloads(workloads...)
+	}
 	next := fmt.Sprintf("kubectl slipstream sync %s -n %s", name, namespace)
 	if e.auto {
 		next = "kubectl slipstream status -w -n " + namespace
 	}
 	return e.create(ctx, next, manifest{resource: "environments", configuration: apply.Environment(name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.catalogRef": "--catalog", "spec.targetNamespace": "--target",
-		"spec.ttl": "--ttl",
+		"spec.branchWorkloads": "--branch", "spec.ttl": "--ttl",
 	}})
 }
 
