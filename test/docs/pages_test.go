@@ -40,6 +40,7 @@ func runnable() []string {
 		"docs/kinds/environment.md",
 		"docs/kinds/environmentdependency.md",
 		"docs/kinds/syncpipeline.md",
+		"docs/first-steps.md",
 		"docs/secrets.md",
 		"docs/permissions.md",
 		"docs/attribution.md",
@@ -76,7 +77,7 @@ func TestPages(t *testing.T) {
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)
 	r.operator = &operator{cluster: cluster}
-	r.setenv(t, "GIT_PASSWORD=any",
+	r.setenv(t, "GIT_PASSWORD=any", "GIT_IN_PODS="+cluster.Env(devcluster.EnvGitURL),
 		"DEV_DIR="+clusterFolder(cluster),
 		"PATH="+strings.Join([]string{
 			filepath.Join(root, "test/docs/testdata/bin"), filepath.Join(root, "bin"),
