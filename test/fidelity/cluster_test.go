@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -58,6 +59,20 @@ func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// plugin returns the plugin as the administrator.
+func (s *testCluster) plugin(t *testing.T) devcluster.Kubectl {
+	t.Helper()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devcluster.Kubectl{User: s.Admin(), Program: program}
 }
 
 // eventually runs kubectl as the administrator until it succeeds, because new kinds are in discovery some time after they are established.

@@ -47,6 +47,7 @@ func TestMirrorMakesTheSameCluster(t *testing.T) {
 	t.Run("Live", func(t *testing.T) { sameObjects(t, original.objects(t, tree), copied.objects(t, tree)) })
 	t.Run("AppliedAgainToTheOriginal", func(t *testing.T) { original.appliedAgain(t, tree) })
 	t.Run("AppliedPlainlyToTheCopy", func(t *testing.T) { copied.appliedPlainly(t, tree) })
+	t.Run("Bootstrap", func(t *testing.T) { original.bootstrapped(t, copied) })
 	t.Run("Restored", original.restored)
 }
 

@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -94,14 +93,7 @@ func (s *testCluster) restored(t *testing.T) {
 
 func newRestoration(t *testing.T, s *testCluster) *restoration {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &restoration{testCluster: s, then: s.commit(t), plugin: s.Kubectl(s.Admin()), want: files(t, filepath.Join(s.clone(t), plain))}
-	if r.plugin.Program, err = programs.Product(t.Context(), root, "cmd/kubectl-slipstream"); err != nil {
-		t.Fatal(err)
-	}
+	r := &restoration{testCluster: s, then: s.commit(t), plugin: s.plugin(t), want: files(t, filepath.Join(s.clone(t), plain))}
 	r.client = mirrortest.ClientOf(t, s.Admin(), func(config *rest.Config) (dynamic.Interface, error) {
 		config.WarningHandlerWithContext = rest.NoWarnings{}
 		return dynamic.NewForConfig(config)

@@ -53,7 +53,7 @@ func completedObjects() []string { return []string{"blame", "diff", "log", "rest
 func completedFlags() map[string]map[string]completedName {
 	destination := map[string]completedName{"destination": own("gitdestinations")}
 	return map[string]map[string]completedName{
-		"diff": destination, "restore": destination,
+		"bootstrap": destination, "diff": destination, "restore": destination,
 		"catalog":     {"from": namespaces},
 		"environment": {"catalog": own("appcatalogs"), "target": namespaces},
 		"mirror":      {"secret": secrets},

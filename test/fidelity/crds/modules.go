@@ -65,3 +65,19 @@ var modules = []module{
 		},
 	},
 }
+
+// followers have the definitions with which a cluster follows a repository.
+var followers = []module{
+	{
+		path: "github.com/argoproj/argo-cd/v3", version: "v3.2.1", sum: "h1:rvrkW/JdH4V+xJgNDZI9wa/Ygd+fWoGbd1rAhvno22c=",
+		folder: "manifests/crds", files: []string{"application-crd"},
+	},
+	{
+		path: "github.com/fluxcd/kustomize-controller", version: "v1.7.3", sum: "h1:SzNnGn/4ObAPEHHleM5U7y/AKxKXph3Vj6ZhteeXw8M=",
+		folder: "config/crd/bases", files: []string{"kustomize.toolkit.fluxcd.io_kustomizations"},
+	},
+	{
+		path: "github.com/fluxcd/source-controller", version: "v1.7.3", sum: "h1:gFfeBiNUgF0kFFGap/rrMeJqz+0Tod0ARENJO8w/UA8=",
+		folder: "config/crd/bases", files: []string{"source.toolkit.fluxcd.io_gitrepositories"},
+	},
+}

@@ -16,6 +16,6 @@ func NewCommands(streams genericiooptions.IOStreams, config *genericclioptions.C
 	return []*cobra.Command{
 		newMirror(streams, config), newCatalog(streams, config), newEnvironment(streams, config), newPipeline(streams, config),
 		newWebhookConfig(streams, config), newCheck(streams, config), newVersion(streams, config),
-		newInstallHooks(streams),
+		newInstallHooks(streams), newBootstrap(streams, config),
 	}
 }
