@@ -76,6 +76,9 @@ func (f *fixture) push(b *testing.B) {
 	if err := f.Record(b.Context(), tip); err != nil {
 		b.Fatal(err)
 	}
+	if err := f.Discard(b.Context(), tip); err != nil {
+		b.Fatal(err)
+	}
 }
 
 // next returns the next Change.
