@@ -74,37 +74,43 @@ func (t *Table) insertion(ctx context.Context, row Row) (insertion, error) {
 // insert writes rows in one transaction, which is tried again if others have written a row meanwhile.
 func (t *Table) insert(ctx context.Context, merge func(stored, value []byte) []byte, rows []insertion) error {
 	absent := make([]clientv3.Cmp, len(rows))
-	puts, gets := make([]clientv3.Op, len(rows)), make([]clientv3.Op, len(rows))
+	puts := make([]clientv3.Op, len(rows))
 	for i, row := range rows {
 		absent[i] = clientv3.Compare(clientv3.CreateRevision(row.key), "=", 0)
-		puts[i], gets[i] = clientv3.OpPut(row.key, string(row.encrypted)), clientv3.OpGet(row.key)
+		puts[i] = put(row.key, row.encrypted)
 	}
 	for range maxConflicts {
-		answer, err := t.store.kv.Txn(ctx).If(absent...).Then(puts...).Else(gets...).Commit()
+		answer, err := t.store.kv.Txn(ctx).If(absent...).Then(puts...).Commit()
 		if err != nil {
 			return fmt.Errorf("inserting rows of %s: %w", t.prefix, err)
 		}
 		if answer.Succeeded {
 			return nil
 		}
-		if done, err := t.mergeAll(ctx, merge, rows, answer); err != nil || done {
+		if done, err := t.mergeAll(ctx, merge, rows); err != nil || done {
 			return err
 		}
 	}
 	return fmt.Errorf("inserting rows of %s: %w", t.prefix, errConflicts)
 }
 
-// mergeAll writes rows of which some exist, as they were read. done is false if others have written one meanwhile.
-func (t *Table) mergeAll(
-	ctx context.Context, merge func(stored, value []byte) []byte, rows []insertion, read *clientv3.TxnResponse,
-) (done bool, err error) {
+// mergeAll writes rows of which some exist. done is false if others have written one meanwhile.
+func (t *Table) mergeAll(ctx context.Context, merge func(stored, value []byte) []byte, rows []insertion) (done bool, err error) {
+	gets := make([]clientv3.Op, len(rows))
+	for i, row := range rows {
+		gets[i] = clientv3.OpGet(row.key)
+	}
+	read, err := t.store.kv.Txn(ctx).Then(gets...).Commit()
+	if err != nil {
+		return false, fmt.Errorf("reading rows of %s: %w", t.prefix, err)
+	}
 	var unchanged []clientv3.Cmp
 	var puts []clientv3.Op
 	for i, row := range rows {
 		found := read.Responses[i].GetResponseRange().Kvs
 		if len(found) == 0 {
 			unchanged = append(unchanged, clientv3.Compare(clientv3.CreateRevision(row.key), "=", 0))
-			puts = append(puts, clientv3.OpPut(row.key, string(row.encrypted)))
+			puts = append(puts, put(row.key, row.encrypted))
 			continue
 		}
 		stored, err := t.store.decrypt(ctx, row.key, found[0].Value)
@@ -120,7 +126,7 @@ func (t *Table) mergeAll(
 			return false, err
 		}
 		unchanged = append(unchanged, clientv3.Compare(clientv3.ModRevision(row.key), "=", found[0].ModRevision))
-		puts = append(puts, clientv3.OpPut(row.key, string(encrypted)))
+		puts = append(puts, put(row.key, encrypted))
 	}
 	if len(puts) == 0 {
 		return true, nil

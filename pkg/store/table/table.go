@@ -59,7 +59,7 @@ func (t *Table) Put(ctx context.Context, rows ...Row) error {
 		if err != nil {
 			return err
 		}
-		op := clientv3.OpPut(key, string(encrypted))
+		op := put(key, encrypted)
 		if err := b.add(ctx, op, len(key)+len(encrypted)); err != nil {
 			return fmt.Errorf("putting rows of %s: %w", t.prefix, err)
 		}
@@ -82,7 +82,7 @@ func (t *Table) Create(ctx context.Context, row Row) ([]byte, error) {
 		return nil, err
 	}
 	answer, err := t.store.kv.Txn(ctx).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).
-		Then(clientv3.OpPut(key, string(encrypted))).Else(clientv3.OpGet(key)).Commit()
+		Then(put(key, encrypted)).Else(clientv3.OpGet(key)).Commit()
 	if err != nil {
 		return nil, fmt.Errorf("creating row %s: %w", key, err)
 	}
@@ -246,6 +246,13 @@ func (t *Table) visit(ctx context.Context, page *clientv3.GetResponse, yield fun
 		}
 	}
 	return true
+}
+
+// put returns the operation that writes a value, without a copy of it.
+func put(key string, encrypted []byte) clientv3.Op {
+	op := clientv3.OpPut(key, "")
+	op.WithValueBytes(encrypted)
+	return op
 }
 
 // lastOfEach returns the rows without those that a later row of the same key replaces.
