@@ -82,10 +82,10 @@ func TestBootstrap(t *testing.T) {
 			notes: []string{"Create the Secret slipstream-git in flux-system", "Create the Secret slipstream-age in flux-system"},
 		},
 		"argocd, without Secrets and credentials": {server: public, args: "argocd --destination teams/main --name shop", out: argoManifest},
-		"no destination":                          {server: public, args: "flux", code: 2, notes: []string{"--destination is missing"}},
-		"another tool":                            {server: public, args: "fleet --destination main", code: 2, notes: []string{`invalid argument "fleet"`}},
-		"a wrong name":                            {server: public, args: "flux --destination a/b/c", code: 2, notes: []string{"write [NAMESPACE/]NAME"}},
-		"a destination that does not exist":       {server: public, args: "flux --destination mian", code: 2, notes: []string{`Did you mean "main"`}},
+		"no destination":                    {server: public, args: "flux", code: 2, notes: []string{"--destination is missing"}},
+		"another tool":                      {server: public, args: "fleet --destination main", code: 2, notes: []string{`invalid argument "fleet"`}},
+		"a wrong name":                      {server: public, args: "flux --destination a/b/c", code: 2, notes: []string{"write [NAMESPACE/]NAME"}},
+		"a destination that does not exist": {server: public, args: "flux --destination mian", code: 2, notes: []string{`Did you mean "main"`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			out, notes, code, err := test.server.in(t, append([]string{"bootstrap"}, strings.Fields(test.args)...)...)

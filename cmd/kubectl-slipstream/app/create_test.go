@@ -251,11 +251,11 @@ func TestCreatorsRejectInput(t *testing.T) {
 		"a branch without kind": {
 			append(environment, "--catalog", "production", "--target", "x", "--branch", "web"), []string{`--branch: "web" is no workload: write KIND/NAME`},
 		},
-		"a name with a dot":         {[]string{"pipeline", "a.b", "--to", "https://a.example.com"}, []string{"NAME: SyncPipeline a.b: metadata.name"}},
-		"another API":               {[]string{"pipeline", "a", "--to", "https://a.example.com", "--format", "x"}, []string{"--format: SyncPipeline a"}},
-		"a Secret of no namespace":  {[]string{"pipeline", "a", "--to", "https://a.example.com", "--secret", "x"}, []string{"write NAMESPACE/NAME"}},
-		"no receiver":               {[]string{"pipeline", "a"}, []string{"--to is missing"}},
-		"two names":                 {[]string{"pipeline", "a", "b"}, []string{"accepts 1 arg"}},
+		"a name with a dot":        {[]string{"pipeline", "a.b", "--to", "https://a.example.com"}, []string{"NAME: SyncPipeline a.b: metadata.name"}},
+		"another API":              {[]string{"pipeline", "a", "--to", "https://a.example.com", "--format", "x"}, []string{"--format: SyncPipeline a"}},
+		"a Secret of no namespace": {[]string{"pipeline", "a", "--to", "https://a.example.com", "--secret", "x"}, []string{"write NAMESPACE/NAME"}},
+		"no receiver":              {[]string{"pipeline", "a"}, []string{"--to is missing"}},
+		"two names":                {[]string{"pipeline", "a", "b"}, []string{"accepts 1 arg"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serveApply(t, nil)

@@ -76,7 +76,7 @@ func historyPrograms(b *testing.B) (with, without string, choose func(program st
 	folder := b.TempDir()
 	starter, chosen := filepath.Join(folder, "slipstream"), filepath.Join(folder, "chosen")
 	write := func(path, content string) {
-		if err := os.WriteFile(path, []byte(content), 0o700); err != nil { //nolint:gosec // it is executed
+		if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
 			b.Fatal(err)
 		}
 	}
