@@ -66,9 +66,14 @@ func Compress(plain []byte) []byte {
 	scratch, _ := scratches.Get().(*[]byte)
 	*scratch = slices.Grow((*scratch)[:0], s2.MaxEncodedLen(len(plain)))
 	packed := slices.Concat(compressed, dictionary.Encode((*scratch)[:cap(*scratch)], plain))
-	scratches.Put(scratch)
+	if cap(*scratch) <= maxScratch {
+		scratches.Put(scratch)
+	}
 	return packed
 }
+
+// maxScratch is the size in bytes beyond which the memory of Compress is not kept.
+const maxScratch = 64 << 10
 
 // scratches has memory for Compress, which needs more than its result has.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}

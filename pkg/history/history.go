@@ -90,7 +90,7 @@ func (h *History) encoded(specs []v1alpha1.ChangeSpec) ([]preparedChange, error)
 }
 
 // Record stores the prepared Changes of a push that the remote has accepted, so that the API serves them. It is idempotent, and must
-// be called again after an error. Afterwards, Discard deletes what was prepared.
+// be called again after an error. Once it has succeeded, the caller calls Discard; what is not discarded expires.
 func (h *History) Record(ctx context.Context, tip string) error {
 	if push, found := h.prepared.take(tip); found {
 		return h.record(ctx, push)

@@ -25,8 +25,8 @@ const TableName = "history"
 
 const (
 	pushesPrefix = "pushes/"
-	// pushRowBytes is the size in bytes from which a row of prepared Changes has no more of them. They have 300 bytes each, and at most
-	// 40 KiB with all names and texts at their limits and escaped, so that a row is below the limit of the store.
+	// pushRowBytes is the size in bytes at which the next prepared Change begins another row. They have 300 bytes each, and at most 40 KiB
+	// with all names and texts at their limits and escaped, so that a row is below the limit of the store.
 	pushRowBytes = 256 << 10
 )
 

@@ -21,7 +21,8 @@ import (
 type History interface {
 	// Prepare stores the Changes of a push before it is sent.
 	Prepare(ctx context.Context, tip string, changes []v1alpha1.ChangeSpec) error
-	// Record publishes the Changes of a push that the remote has accepted. It is called at least once for each.
+	// Record publishes the Changes of a push that the remote has accepted. It is called at least once for each, and Discard after it has
+	// succeeded.
 	Record(ctx context.Context, tip string) error
 	// Discard deletes the prepared Changes of a push that the remote has rejected, or that are recorded.
 	Discard(ctx context.Context, tip string) error

@@ -112,7 +112,7 @@ func (p *pusher) record(ctx context.Context, note *pushNote, members []member, b
 	}
 }
 
-// removeRows removes the rows of a push from the outbox, and beside that its prepared Changes, so that the store commits both together.
+// removeRows removes the rows of a push from the outbox and concurrently its prepared Changes, so that the store commits both together.
 func (p *pusher) removeRows(ctx context.Context, note *pushNote, batches []*batch) error {
 	var removing sync.WaitGroup
 	defer removing.Wait()

@@ -48,8 +48,8 @@ func (p *pushes) restore(ctx context.Context) ([]pushNote, error) {
 }
 
 // prepare writes the note of a push on top of base, and its Changes, before it is sent. The note lets the next process find out whether
-// the remote has accepted the push, if this one dies meanwhile. Both are written at once, so that the store commits them together; the push
-// is sent when both are durable.
+// the remote has accepted the push, if this one dies meanwhile. Both are written concurrently, so that the store commits them together;
+// the push is sent when both are durable.
 func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote, changes []v1alpha1.ChangeSpec) error {
 	p.compared = slices.DeleteFunc(p.compared, p.outlived)
 	note.Base, note.Compared = base, slices.Clone(p.compared)

@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -133,6 +134,16 @@ func TestAPIThatDoesNotAnswer(t *testing.T) {
 			map[string]any{alicePath + "/sync": status(http.StatusNotFound), group: &metav1.APIResourceList{}},
 			"\nSlipstream in this cluster does not have this request: it is older than the plugin.",
 		},
+		"older server, in its own words": {
+			map[string]any{
+				alicePath + "/sync": metav1.Status{
+					Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+					Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{},
+				},
+				group: &metav1.APIResourceList{},
+			},
+			"\nSlipstream in this cluster does not have this request: it is older than the plugin.",
+		},
 		"no login": {map[string]any{alicePath + "/sync": status(http.StatusUnauthorized)}, "\nThe login is not valid, or has expired."},
 	}
 	for name, tt := range tests {
@@ -143,6 +154,13 @@ func TestAPIThatDoesNotAnswer(t *testing.T) {
 			}
 		})
 	}
+	t.Run("namespace that does not exist", func(t *testing.T) {
+		missing := apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "teams").Status()
+		_, _, code, err := serveRequests(t, nil, map[string]any{alicePath + "/sync": missing, group: &metav1.APIResourceList{}}).in(t, "sync", "alice")
+		if code != 2 || err == nil || err.Error() != `namespaces "teams" not found` {
+			t.Errorf("exit code %d: %v", code, err)
+		}
+	})
 	t.Run("cluster that is down", func(t *testing.T) {
 		s := serveRequests(t, nil, nil)
 		s.Close()

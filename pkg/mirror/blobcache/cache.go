@@ -147,14 +147,15 @@ func (c *Cache) Put(blob gitrepo.Hash, content []byte) {
 	}
 }
 
-// PutNoted adds contents with their notes, or replaces the notes. The caller does not change them afterwards.
+// PutNoted adds contents with their notes, or replaces the notes.
 func (c *Cache) PutNoted(contents ...Noted) {
 	if c == nil {
 		return
 	}
 	c.add(c.noted, contents...)
 	for _, each := range contents {
-		c.recent.Put(each.Blob, each)
+		// The content may be a part of something larger.
+		c.recent.Put(each.Blob, Noted{Blob: each.Blob, Content: bytes.Clone(each.Content), Note: bytes.Clone(each.Note)})
 	}
 }
 

@@ -37,8 +37,8 @@ func Connect(config genericclioptions.RESTClientGetter) (client.ConfigbutlerV1al
 // maxStatus bounds a status that is read, in bytes.
 const maxStatus = 1 << 20
 
-// unservedRequests adds the API group to the status of a request that the server does not have. Such a status names no object, so that it
-// would not be known who does not have it.
+// unservedRequests adds the API group to the status of a request that the server does not serve. Such a status names nothing; without the
+// group, Explain cannot know that the request was one to Slipstream.
 type unservedRequests struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -52,7 +52,7 @@ func (u unservedRequests) RoundTrip(request *http.Request) (*http.Response, erro
 		return nil, err
 	}
 	var status metav1.Status
-	if json.Unmarshal(body, &status) == nil && status.Reason == metav1.StatusReasonNotFound && (status.Details == nil || status.Details.Group == "") {
+	if json.Unmarshal(body, &status) == nil && status.Reason == metav1.StatusReasonNotFound && namesNothing(status.Details) {
 		status.Details = &metav1.StatusDetails{
 			Group: v1alpha1.GroupName, Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse, Message: status.Message}},
 		}
@@ -64,6 +64,11 @@ func (u unservedRequests) RoundTrip(request *http.Request) (*http.Response, erro
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	return response, nil
+}
+
+// namesNothing reports whether the details of a status name neither an object nor a type.
+func namesNothing(details *metav1.StatusDetails) bool {
+	return details == nil || details.Group == "" && details.Kind == "" && details.Name == ""
 }
 
 // WrappedRoundTripper implements net.RoundTripperWrapper.

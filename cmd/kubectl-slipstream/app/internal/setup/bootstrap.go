@@ -31,10 +31,10 @@ const bootstrapExample = `  # Print what makes Flux in another cluster follow th
   kubectl slipstream bootstrap argocd --destination shop/production | kubectl --context=other apply -f -`
 
 const (
-	// gitSecret is the Secret with the credentials of the repository, and ageSecret the one with the key pair, in Flux's namespace. Users
-	// create them.
-	gitSecret = "slipstream-git"
-	ageSecret = "slipstream-age"
+	// fluxNamespace is the namespace of Flux, and the name of the objects with which Flux follows its own repository.
+	fluxNamespace = "flux-system"
+	// maxName is the length of the longest name of a Kustomization: Flux uses it in a label.
+	maxName = 63
 )
 
 // bootstrap is the command bootstrap.
@@ -52,8 +52,8 @@ func newBootstrap(streams genericiooptions.IOStreams, config genericclioptions.R
 		Use:   "bootstrap (flux | argocd) --destination [NAMESPACE/]NAME",
 		Short: "Print the manifests that make Flux or Argo CD of another cluster follow a mirror",
 		Long: "Print the manifests that make Flux or Argo CD of another cluster follow the folder of a GitDestination: a GitRepository and a\n" +
-			"Kustomization, or an Application. They also delete in that cluster what is deleted in this one. Do not apply them to the mirrored\n" +
-			"cluster itself.",
+			"Kustomization, or an Application. They also delete in that cluster what is deleted in this one, and who can push to the branch can\n" +
+			"then create any object there. Do not apply them to the mirrored cluster itself.",
 		Example:   bootstrapExample,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"flux", "argocd"},
@@ -61,7 +61,7 @@ func newBootstrap(streams genericiooptions.IOStreams, config genericclioptions.R
 	}
 	flags := command.Flags()
 	flags.StringVar(&b.destination, "destination", "", "The GitDestination, as [NAMESPACE/]NAME.")
-	flags.StringVar(&b.name, "name", "", "Name of the printed objects. Defaults to that of the GitDestination.")
+	flags.StringVar(&b.name, "name", "", "Name of the printed objects. Defaults to namespace and name of the GitDestination, as in shop-production.")
 	b.print.AddFlags(command)
 	return command
 }
@@ -93,8 +93,7 @@ func (b *bootstrap) run(ctx context.Context, tool string) error {
 
 // followed is a mirror that another cluster follows.
 type followed struct {
-	name string
-	// url is that of the repository, in the form scheme://host/path.
+	name        string
 	url         string
 	branch      string
 	folder      string
@@ -123,6 +122,16 @@ func (b *bootstrap) read(ctx context.Context) (*followed, error) {
 	if err != nil {
 		return nil, err
 	}
+	f := &followed{
+		name: b.name, branch: destination.Spec.Branch, folder: destination.Spec.BaseFolder,
+		encrypted: destination.Spec.Secrets == v1alpha1.SecretsEncrypt,
+	}
+	if f.name == "" {
+		f.name = namespace + "-" + name
+	}
+	if f.name == fluxNamespace || len(f.name) > maxName {
+		return nil, fmt.Errorf("--name: the name %q is that of Flux's own objects, or longer than %d characters: give another one", f.name, maxName)
+	}
 	if ref := destination.Spec.RepoRef; ref.Namespace != "" {
 		namespace = ref.Namespace
 	}
@@ -130,41 +139,40 @@ func (b *bootstrap) read(ctx context.Context) (*followed, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &followed{
-		name: b.name, url: withScheme(repository.Spec.RepoURL), branch: destination.Spec.Branch, folder: destination.Spec.BaseFolder,
-		credentials: repository.Spec.SecretRef != nil, encrypted: destination.Spec.Secrets == v1alpha1.SecretsEncrypt,
-	}
-	if f.name == "" {
-		f.name = name
-	}
+	f.url, f.credentials = repository.Spec.RepoURL, repository.Spec.SecretRef != nil
 	return f, nil
 }
 
 var scpLike = regexp.MustCompile(`^([^/:]+@[^/:]+):(.*)$`)
 
-// withScheme returns a URL in the form that Flux takes: user@host:path becomes ssh://user@host/path.
-func withScheme(url string) string {
-	if strings.Contains(url, "://") {
-		return url
+// withScheme returns the URL in the form that Flux takes: user@host:path becomes ssh://user@host/path.
+func (f *followed) withScheme() string {
+	if strings.Contains(f.url, "://") {
+		return f.url
 	}
-	return scpLike.ReplaceAllString(url, "ssh://$1/$2")
+	return scpLike.ReplaceAllString(f.url, "ssh://$1/$2")
 }
+
+// gitSecret and ageSecret are the Secrets for Flux with the credentials of the repository and with the key pair. Each mirror has its own,
+// so that no repository gets the credentials of another one.
+func (f *followed) gitSecret() string { return f.name + "-git" }
+func (f *followed) ageSecret() string { return f.name + "-age" }
 
 // object is a manifest of another tool.
 type object = map[string]any
 
 // flux returns what Flux needs.
 func (f *followed) flux() []object {
-	metadata := object{"name": f.name, "namespace": "flux-system"}
-	source := object{"interval": "1m", "url": f.url, "ref": object{"branch": f.branch}}
+	metadata := object{"name": f.name, "namespace": fluxNamespace}
+	source := object{"interval": "1m", "url": f.withScheme(), "ref": object{"branch": f.branch}}
 	if f.credentials {
-		source["secretRef"] = object{"name": gitSecret}
+		source["secretRef"] = object{"name": f.gitSecret()}
 	}
 	applied := object{
 		"interval": "10m", "path": "./" + f.folder, "prune": true, "sourceRef": object{"kind": "GitRepository", "name": f.name},
 	}
 	if f.encrypted {
-		applied["decryption"] = object{"provider": "sops", "secretRef": object{"name": ageSecret}}
+		applied["decryption"] = object{"provider": "sops", "secretRef": object{"name": f.ageSecret()}}
 	}
 	return []object{
 		{"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata, "spec": source},
@@ -195,16 +203,36 @@ func (f *followed) notes(out io.Writer, tool string) {
 	note := func(format string, args ...any) {
 		_, _ = fmt.Fprintln(out, printable.Line(fmt.Sprintf(format, args...))) // Nothing depends on it.
 	}
-	switch {
-	case tool == "argocd" && f.credentials:
-		note("Give Argo CD credentials that may read %s: argocd repo add", f.url)
-	case f.credentials:
-		note("Create the Secret %s in flux-system, with credentials that may read %s: flux create secret git", gitSecret, f.url)
+	note("Who can push to the branch %s of %s can then create any object in that cluster: restrict it with %s", f.branch, f.url, restriction(tool))
+	if tool == "argocd" {
+		f.argoNotes(note)
+		return
 	}
-	switch {
-	case tool == "argocd" && f.encrypted:
+	if url := f.withScheme(); url != f.url {
+		note("Flux takes no %s, so check that %s is the same repository: its path begins at the root of the server", f.url, url)
+	}
+	if f.credentials {
+		note("Create the Secret %s in %s, with credentials that may read it: flux create secret git", f.gitSecret(), fluxNamespace)
+	}
+	if f.encrypted {
+		note("Create the Secret %s in %s, with the private key as age.agekey", f.ageSecret(), fluxNamespace)
+	}
+}
+
+// restriction returns what restricts the objects that a tool applies.
+func restriction(tool string) string {
+	if tool == "argocd" {
+		return "an AppProject"
+	}
+	return "spec.serviceAccountName of the Kustomization"
+}
+
+// argoNotes prints what else has to be done for Argo CD.
+func (f *followed) argoNotes(note func(format string, args ...any)) {
+	if f.credentials {
+		note("Give Argo CD credentials that may read it: argocd repo add")
+	}
+	if f.encrypted {
 		note("Secrets are left out: they are encrypted, and Argo CD needs a plugin to decrypt them, such as KSOPS")
-	case f.encrypted:
-		note("Create the Secret %s in flux-system, with the private key as age.agekey", ageSecret)
 	}
 }

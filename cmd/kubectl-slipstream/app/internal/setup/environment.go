@@ -26,7 +26,7 @@ const environmentExample = `  # Print an environment of the catalog production, 
   # Apply one that follows the catalog by itself, in a new namespace, for three days
   kubectl slipstream environment alice -n teams --catalog production --target shop-alice --create-namespace --auto --ttl 72h --apply
 
-  # Apply one for work on the Deployment web, which keeps what is changed in it there
+  # Apply one for work on the Deployment web, which keeps changes that are made to it there
   kubectl slipstream environment bob -n teams --catalog production --target shop-bob --create-namespace --branch deployment/web --apply`
 
 // environment is the command environment.
@@ -53,7 +53,8 @@ func newEnvironment(streams genericiooptions.IOStreams, config genericclioptions
 	flags.BoolVar(&e.createNamespace, "create-namespace", false, "Create that namespace, and delete it with the environment.")
 	flags.BoolVar(&e.auto, "auto", false, "Sync changes of the catalog by itself. Otherwise they wait for a request.")
 	flags.StringSliceVar(&e.branch, "branch", nil,
-		"Make a Branch with these workloads only, such as deployment/web, which keeps what is changed in them there. Can be repeated.")
+		"Make an environment of the type Branch with these workloads only, such as deployment/web. It keeps changes that are made to\n"+
+			"them in the target namespace. Can be repeated.")
 	flags.DurationVar(&e.ttl, "ttl", 0, "Time after which the environment is deleted, such as 72h. 0 means never.")
 	e.addFlags(command)
 	return command
