@@ -5,52 +5,24 @@ package app_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
-
-// openTerminal returns both ends of a terminal: what is written to the second is read from the first, with carriage returns.
-func openTerminal(t *testing.T, columns, rows uint16) (screen, terminal *os.File) {
-	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skipf("no terminals here: %v", err)
-	}
-	t.Cleanup(func() { _ = screen.Close() })
-	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	terminal, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skipf("no terminals here: %v", err)
-	}
-	t.Cleanup(func() { _ = terminal.Close() })
-	if err := unix.IoctlSetWinsize(int(terminal.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns}); err != nil {
-		t.Fatal(err)
-	}
-	return screen, terminal
-}
 
 // onTerminal runs the plugin on a terminal until it has shown a text, and returns what it has shown.
 func onTerminal(t *testing.T, columns, rows uint16, until, url string, args ...string) string {
 	t.Helper()
-	screen, terminal := openTerminal(t, columns, rows)
+	screen, terminal := testkit.OpenTerminal(t, columns, rows)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: terminal, ErrOut: io.Discard}
