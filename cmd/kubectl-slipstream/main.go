@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubeconfigs may ask for any of them
 
@@ -25,6 +27,7 @@ const grace = 2 * time.Second
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	utilruntime.ErrorHandlers = exceptDiscovery(utilruntime.ErrorHandlers)
 	command := app.NewCommand(streams)
 	command.SetArgs(app.Arguments(os.Args))
 	context.AfterFunc(ctx, stop) // A second signal ends the process at once.
@@ -52,4 +55,16 @@ func untilEnded(ctx context.Context, grace time.Duration, run func(context.Conte
 	case <-time.After(grace):
 		return fmt.Errorf("interrupted before the server has answered: %w", ctx.Err())
 	}
+}
+
+// exceptDiscovery returns handlers that do not log errors of the discovery of types. It returns them, too, and a command prints them once.
+func exceptDiscovery(handlers []utilruntime.ErrorHandler) (quiet []utilruntime.ErrorHandler) {
+	for _, handle := range handlers {
+		quiet = append(quiet, func(ctx context.Context, err error, message string, values ...any) {
+			if !strings.HasPrefix(message, "Couldn't get current server API group list") {
+				handle(ctx, err, message, values...)
+			}
+		})
+	}
+	return quiet
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
 )
 
@@ -26,5 +28,18 @@ func TestInterruption(t *testing.T) {
 	}
 	if err := untilEnded(t.Context(), 0, func(context.Context) error { return nil }); err != nil {
 		t.Errorf("a command that ends: %v", err)
+	}
+}
+
+// TestExceptDiscovery passes on all errors but those that discovery returns, too.
+func TestExceptDiscovery(t *testing.T) {
+	var seen []string
+	record := func(_ context.Context, _ error, message string, _ ...any) { seen = append(seen, message) }
+	for _, handle := range exceptDiscovery([]utilruntime.ErrorHandler{record}) {
+		handle(t.Context(), io.EOF, "Couldn't get current server API group list")
+		handle(t.Context(), io.EOF, "Failed to watch")
+	}
+	if len(seen) != 1 || seen[0] != "Failed to watch" {
+		t.Errorf("handled %q", seen)
 	}
 }

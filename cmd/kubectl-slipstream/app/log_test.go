@@ -237,6 +237,16 @@ func TestLogRejects(t *testing.T) {
 	}
 }
 
+// TestLogWithoutServer says that the types cannot be read, not that one does not exist.
+func TestLogWithoutServer(t *testing.T) {
+	s := serveChanges(t)
+	s.Close()
+	_, _, err := s.call(t.Context(), t, "log", "-n", "shop", "cm/note")
+	if err == nil || !strings.HasPrefix(err.Error(), "look for the type cm in the cluster: ") || !strings.Contains(err.Error(), "cannot be reached") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestLogWatch has a watch that the server ends, and one whose resourceVersion has expired.
 func TestLogWatch(t *testing.T) {
 	s := serveChanges(t, logged("c1", time.Minute))

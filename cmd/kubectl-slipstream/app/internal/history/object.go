@@ -58,17 +58,25 @@ func objectArgument(config genericclioptions.RESTClientGetter, args []string) (o
 	expander := restmapper.NewShortcutExpander(mapper, discovery, nil)
 	resource, err := resourceFor(expander, kind)
 	if err != nil {
-		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+		return of, unknownType(kind, err)
 	}
 	found, err := expander.KindFor(resource)
 	if err != nil {
-		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+		return of, unknownType(kind, err)
 	}
 	mapping, err := expander.RESTMapping(found.GroupKind(), found.Version)
 	if err != nil {
-		return of, fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+		return of, unknownType(kind, err)
 	}
 	return objectRef{resource: resource.GroupResource(), name: name, clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
+}
+
+// unknownType returns the error for a type that could not be found: the cluster does not have it, or could not be asked.
+func unknownType(kind string, err error) error {
+	if meta.IsNoMatchError(err) {
+		return fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+	}
+	return fmt.Errorf("look for the type %s in the cluster: %w", kind, err)
 }
 
 // resourceFor returns the type that a user names. After a dot is its group, or as with kubectl its version and group.
