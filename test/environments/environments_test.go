@@ -39,6 +39,7 @@ func TestEnvironments(t *testing.T) {
 		{"RequestPermissions", (*testCluster).testRequestPermissions},
 		{"PermissionLost", (*testCluster).testPermissionLost},
 		{"Deletion", (*testCluster).testDeletion},
+		{"Commands", (*testCluster).testCommands}, // It is the last: gina manages the whole cluster.
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
