@@ -30,6 +30,7 @@ func TestEnvironments(t *testing.T) {
 		{"Rollback", (*testCluster).testRollback},
 		{"BranchConflicts", (*testCluster).testBranchConflicts},
 		{"Plugin", (*testCluster).testPlugin},
+		{"Commands", (*testCluster).testCommands},
 		{"Diff", (*testCluster).testDiff},
 		{"ForeignObjects", (*testCluster).testForeignObjects},
 		{"RefusedObjects", (*testCluster).testRefusedObjects},
@@ -39,7 +40,6 @@ func TestEnvironments(t *testing.T) {
 		{"RequestPermissions", (*testCluster).testRequestPermissions},
 		{"PermissionLost", (*testCluster).testPermissionLost},
 		{"Deletion", (*testCluster).testDeletion},
-		{"Commands", (*testCluster).testCommands}, // It is the last: gina manages the whole cluster.
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(s, t) })
 	}
