@@ -77,6 +77,7 @@ var commandTable = []commandRow{
 	{line: "check", json: ".results", free: true},
 	{line: "webhook-config --dir {dir}/audit --address slipstream.example.com:443", golden: "webhook-config-denied", code: 5},
 	{line: "webhook-config --dir {dir}/audit --address slipstream.example.com:443", byAdmin: true},
+	{line: "bootstrap flux --destination main", json: "GitRepository", wrong: []string{"bootstrap flux --destination mian"}},
 
 	// History.
 	{line: "log configmap/note", given: (*commands).changeNote, table: true},
