@@ -114,7 +114,7 @@ var commandTable = []commandRow{
 	{line: "rediscover alice", json: "Rediscovery", jsonLine: "rediscover alice --dry-run=server", wrong: []string{"rediscover alise"}},
 	{line: "sync -l team=a", golden: "sync-selector", waits: true},
 	{
-		line: "rollback alice", given: (*commands).applyChange, waits: true, json: "Rollback", jsonLine: "rollback alice --dry-run=server",
+		line: "rollback alice", waits: true, json: "Rollback", jsonLine: "rollback alice --dry-run=server",
 		wrong: []string{"rollback alise", "rollback alise --to 1", "rollback catalog/shpo"}, denied: []string{"rollback alice --to 1"},
 	},
 	{
@@ -294,9 +294,6 @@ func (c *commands) changeNote(t *testing.T) {
 
 // listNotCopied waits until the environment lists what the server does not copy.
 func (c *commands) listNotCopied(t *testing.T) { c.expectNotCopied(t, "RoleBinding reporter") }
-
-// applyChange waits until the environment has the change that was synced.
-func (c *commands) applyChange(t *testing.T) { c.waitForApplied(t, "alice", 2) }
 
 // changeImage has ann change a workload and a Secret of the source.
 func (c *commands) changeImage(t *testing.T) {

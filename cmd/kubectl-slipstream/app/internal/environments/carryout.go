@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -52,7 +53,26 @@ func (r *requester) follow(ctx context.Context, a *answer, progress *cli.Progres
 			}
 		}
 	}
+	r.untilRecorded(ctx, a)
 	return nil
+}
+
+// statusLag is the maximum wait for the status of an environment to have what a record of it reports, which it has a moment later.
+const statusLag = 10 * time.Second
+
+// untilRecorded waits until the status of an environment has the results of the records, so that the next command finds them there: a rollback
+// looks for the revision before the current one.
+func (r *requester) untilRecorded(ctx context.Context, a *answer) {
+	if a.of.Resource != cli.Environment.Resource {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, statusLag)
+	defer cancel()
+	// An error does not matter: the sync has succeeded.
+	_ = cli.Follow(ctx, r.API.Environments(r.Namespace), a.of, a.name, &v1alpha1.Environment{}, func(e *v1alpha1.Environment) (bool, error) {
+		isActive := func(record *v1alpha1.SyncStatus) bool { return slices.Contains(e.Status.ActiveSyncs, record.Name) }
+		return !slices.ContainsFunc(a.records, isActive), nil
+	})
 }
 
 // untilBegun waits until a request no longer waits, and sets the names of its records.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -35,9 +34,6 @@ const resolveExample = `  # See both sides of each field, and decide one by one
 
   # Take what the catalog offers for one workload
   kubectl slipstream resolve alice --take=deployment/web`
-
-// conflictLag is the maximum wait for the fields of a conflict that a record reports.
-const conflictLag = 10 * time.Second
 
 // resolve is the command resolve.
 type resolve struct {
@@ -155,7 +151,7 @@ func (r *resolve) conflicted(ctx context.Context, name string) (environment *v1a
 	if !slices.ContainsFunc(records.Items, isConflicted) {
 		return environment, nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, conflictLag)
+	waiting, cancel := context.WithTimeout(ctx, statusLag)
 	defer cancel()
 	err = cli.Follow(waiting, r.API.Environments(r.Namespace), cli.Environment, name, environment, func(e *v1alpha1.Environment) (bool, error) {
 		environment = e
