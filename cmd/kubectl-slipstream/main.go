@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -27,7 +28,7 @@ const grace = 2 * time.Second
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	utilruntime.ErrorHandlers = exceptDiscovery(utilruntime.ErrorHandlers)
+	utilruntime.ErrorHandlers = exceptExpected(utilruntime.ErrorHandlers)
 	command := app.NewCommand(streams)
 	command.SetArgs(app.Arguments(os.Args))
 	context.AfterFunc(ctx, stop) // A second signal ends the process at once.
@@ -57,11 +58,12 @@ func untilEnded(ctx context.Context, grace time.Duration, run func(context.Conte
 	}
 }
 
-// exceptDiscovery returns handlers that do not log errors of the discovery of types. It returns them, too, and a command prints them once.
-func exceptDiscovery(handlers []utilruntime.ErrorHandler) (quiet []utilruntime.ErrorHandler) {
+// exceptExpected returns handlers that log neither errors of the discovery of types, which it also returns, so that a command prints them
+// once, nor those of a watch that the command has ended itself.
+func exceptExpected(handlers []utilruntime.ErrorHandler) (quiet []utilruntime.ErrorHandler) {
 	for _, handle := range handlers {
 		quiet = append(quiet, func(ctx context.Context, err error, message string, values ...any) {
-			if !strings.HasPrefix(message, "Couldn't get current server API group list") {
+			if !errors.Is(err, context.Canceled) && !strings.HasPrefix(message, "Couldn't get current server API group list") {
 				handle(ctx, err, message, values...)
 			}
 		})

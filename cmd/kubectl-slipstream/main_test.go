@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"testing"
 	"time"
 
@@ -31,13 +32,14 @@ func TestInterruption(t *testing.T) {
 	}
 }
 
-// TestExceptDiscovery passes on all errors but those that discovery returns, too.
-func TestExceptDiscovery(t *testing.T) {
+// TestExceptExpected passes on all errors but those that discovery returns, too, and those of a watch that was ended.
+func TestExceptExpected(t *testing.T) {
 	var seen []string
 	record := func(_ context.Context, _ error, message string, _ ...any) { seen = append(seen, message) }
-	for _, handle := range exceptDiscovery([]utilruntime.ErrorHandler{record}) {
+	for _, handle := range exceptExpected([]utilruntime.ErrorHandler{record}) {
 		handle(t.Context(), io.EOF, "Couldn't get current server API group list")
 		handle(t.Context(), io.EOF, "Failed to watch")
+		handle(t.Context(), &url.Error{Err: context.Canceled}, "Failed to watch")
 	}
 	if len(seen) != 1 || seen[0] != "Failed to watch" {
 		t.Errorf("handled %q", seen)
