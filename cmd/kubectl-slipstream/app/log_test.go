@@ -152,11 +152,11 @@ func (s *changeServer) call(ctx context.Context, t *testing.T, args ...string) (
 }
 
 func TestLog(t *testing.T) {
-	changes := []v1alpha1.Change{
-		logged("c3", 12*time.Second, func(change *v1alpha1.Change) {
+	changes := []v1alpha1.Change{ // Their ages are shown alike for a minute.
+		logged("c3", 12*time.Minute, func(change *v1alpha1.Change) {
 			change.Spec.Fields, change.Spec.MoreFields = []string{"/data/a", "/data/b"}, 1
 		}),
-		logged("c2", 4*time.Minute, func(change *v1alpha1.Change) {
+		logged("c2", 4*time.Hour, func(change *v1alpha1.Change) {
 			change.Spec.Author, change.Spec.FieldManager, change.Spec.Operation = nil, "helm", v1alpha1.ChangeCreate
 		}),
 		logged("c1", 50*time.Hour, func(change *v1alpha1.Change) {
@@ -173,27 +173,27 @@ func TestLog(t *testing.T) {
 		"a namespace": {
 			args: []string{"-n", "shop"},
 			out: "WHEN   WHO                WHAT             DID      FIELDS   COMMIT    CHANGE\n" +
-				"12s    jane@example.com   ConfigMap/note   Update   /data/a +2   8548a58   c3\n" +
-				"4m     (helm)             ConfigMap/note   Create   8548a58   c2\n",
+				"12m    jane@example.com   ConfigMap/note   Update   /data/a +2   8548a58   c3\n" +
+				"4h     (helm)             ConfigMap/note   Create   8548a58   c2\n",
 		},
 		"all that is kept, of all namespaces": {
 			args: []string{"-A", "--since", "0"},
 			out: "NAMESPACE   WHEN    WHO                WHAT                    DID      FIELDS   COMMIT    CHANGE\n" +
-				"shop        12s     jane@example.com   ConfigMap/note          Update   /data/a +2   8548a58   c3\n" +
-				"shop        4m      (helm)             ConfigMap/note          Create   8548a58   c2\n" +
+				"shop        12m     jane@example.com   ConfigMap/note          Update   /data/a +2   8548a58   c3\n" +
+				"shop        4h      (helm)             ConfigMap/note          Create   8548a58   c2\n" +
 				"shop        2d2h    <unknown>          configmaps/a\\u202eb     Update   <none>    c1\n",
 		},
 		"the newest one of an object": {
 			args: []string{"cm/note", "-n", "shop", "--limit", "1", "--oneline", "--author", "jane@example.com", "--bypass"},
-			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "author=jane@example.com,bypass=true,object.name=note,object.resource=configmaps",
+			out:  "8548a58 12m jane@example.com Update ConfigMap/note\n", selector: "author=jane@example.com,bypass=true,object.name=note,object.resource=configmaps",
 		},
 		"a type, and a name": {
-			args: []string{"configmap", "note", "-n", "shop", "--since", "1m", "--oneline"},
-			out:  "8548a58 12s jane@example.com Update ConfigMap/note\n", selector: "object.name=note,object.resource=configmaps",
+			args: []string{"configmap", "note", "-n", "shop", "--since", "1h", "--oneline"},
+			out:  "8548a58 12m jane@example.com Update ConfigMap/note\n", selector: "object.name=note,object.resource=configmaps",
 		},
 		"an object without a namespace": {
 			args: []string{"ns/note", "-n", "other", "--oneline"}, selector: "object.name=note,object.resource=namespaces",
-			out: "8548a58 12s jane@example.com Update shop ConfigMap/note\n8548a58 4m (helm) Create shop ConfigMap/note\n",
+			out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n8548a58 4h (helm) Create shop ConfigMap/note\n",
 		},
 		"nothing within the time": {
 			args: []string{"-n", "shop", "--since", "1s"}, notes: "No changes found in namespace shop within 1s. --since goes back further\n" +
