@@ -27,7 +27,7 @@ func decisionServer(t *testing.T) *requestServer {
 	pinned := int64(6)
 	lives := map[string][]any{
 		alicePath:                       envtLives(v1alpha1.EnvironmentStatus{AppliedRevision: 7, History: history}),
-		ofTeams + "environments/pinned": {&v1alpha1.Environment{TypeMeta: typeMeta("Environment"), ObjectMeta: objectMeta("pinned", nil), Spec: v1alpha1.EnvironmentSpec{PinnedRevision: &pinned}}},
+		ofTeams + "environments/pinned": {&v1alpha1.Environment{TypeMeta: typeMeta("Environment"), ObjectMeta: objectMeta("pinned", map[string]string{"team": "a"}), Spec: v1alpha1.EnvironmentSpec{PinnedRevision: &pinned}}},
 		ofTeams + "appcatalogs/shop": {&v1alpha1.AppCatalog{
 			TypeMeta: typeMeta("AppCatalog"), ObjectMeta: objectMeta("shop", nil),
 			Status: v1alpha1.AppCatalogStatus{Revision: 7, History: history[:1]},
@@ -109,6 +109,18 @@ func TestDecisions(t *testing.T) {
 			request: set("/apis/configbutler.ai/v1alpha1/syncpipelines/index", "suspend", "null"),
 		},
 		{args: "suspend alien", code: 2, problem: "not found"},
+		{
+			args: "unpin -l team=a", out: "environment/alice was not pinned\nenvironment/pinned unpinned\n",
+			request: set("environments/pinned", "pinnedRevision", "null"),
+		},
+		{
+			args: "dismiss -l team=a", code: 2, out: "environment/alice: Dismissed it\n", request: "POST environments/alice/dismiss? ",
+			problem: `1 of 2 failed, such as: environments.configbutler.ai "pinned" not found`,
+		},
+		{args: "suspend -l team=z", code: 2, problem: "no gitdestinations in the namespace teams have the labels team=z"},
+		{args: "suspend pipe -l team=z", code: 2, problem: "no syncpipelines have the labels team=z"},
+		{args: "unpin alice -l team=a", code: 2, problem: "give a name or -l SELECTOR, not both"},
+		{args: "resume", code: 2, problem: "give a name, such as alice or catalog/shop, or -l SELECTOR"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

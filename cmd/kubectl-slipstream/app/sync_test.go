@@ -146,7 +146,7 @@ func TestSyncEnds(t *testing.T) {
 func TestSyncArguments(t *testing.T) {
 	s := serveRequests(t, nil, nil)
 	for args, want := range map[string]string{
-		"":                               "name what to sync",
+		"":                               "give a name, such as",
 		"configmap/x":                    `"configmap" is no type of this command: it takes environment, catalog, gitdestination or syncpipeline`,
 		"catalog/":                       "catalog/: the name is missing",
 		"pipeline/index":                 "kubectl slipstream sync-pipeline NAME",

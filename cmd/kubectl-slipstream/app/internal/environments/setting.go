@@ -27,7 +27,7 @@ import (
 // setting is a command that sets or clears one field of a spec.
 type setting struct {
 	requester
-	kinds []cli.Kind
+	targets
 	field string
 	// value returns the new value of the field, nil to clear it.
 	value func() (any, error)
@@ -37,14 +37,14 @@ type setting struct {
 
 // newSetting returns the command.
 func newSetting(command *cobra.Command, s *setting) *cobra.Command {
-	command.Args = cobra.ExactArgs(1)
-	command.RunE = func(command *cobra.Command, args []string) error { return s.run(command.Context(), args[0]) }
+	command.RunE = func(command *cobra.Command, args []string) error { return s.run(command.Context(), args) }
+	s.addTo(command)
 	s.addFlags(command)
 	return command
 }
 
-func (s *setting) run(ctx context.Context, argument string) error {
-	of, name, err := cli.ParseName(argument, s.kinds...)
+func (s *setting) run(ctx context.Context, args []string) error {
+	of, name, err := s.parse(args)
 	if err != nil {
 		return err
 	}
@@ -57,6 +57,11 @@ func (s *setting) run(ctx context.Context, argument string) error {
 	}
 	ctx, cancel := s.Limit(ctx)
 	defer cancel()
+	return s.each(ctx, &s.requester, of, name, func(name string) error { return s.set(ctx, of, name, value) })
+}
+
+// set sets the field of an object.
+func (s *setting) set(ctx context.Context, of cli.Kind, name string, value any) error {
 	objects, err := s.objects(of)
 	if err != nil {
 		return err
@@ -77,23 +82,6 @@ func (s *setting) run(ctx context.Context, argument string) error {
 		}
 	}
 	return s.print(object, of.Named(name), outcome, value)
-}
-
-// objects returns the client for a kind.
-func (s *setting) objects(of cli.Kind) (dynamic.ResourceInterface, error) {
-	found, err := s.Config.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	clients, err := dynamic.NewForConfig(found)
-	if err != nil {
-		return nil, err
-	}
-	objects := clients.Resource(of.GroupVersionResource())
-	if of.ClusterScoped {
-		return objects, nil
-	}
-	return objects.Namespace(s.Namespace), nil
 }
 
 // patch sets the field.
@@ -132,23 +120,23 @@ func constant(value any) func() (any, error) { return func() (any, error) { retu
 
 func newUnpin(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
-		Use:     "unpin (ENVIRONMENT | catalog/NAME)",
+		Use:     "unpin (ENVIRONMENT | catalog/NAME | [TYPE] -l SELECTOR)",
 		Short:   "Let an Environment or a catalog go forward again after a rollback",
 		Long:    "Remove spec.pinnedRevision. With autoSync, an Environment goes forward by itself, and otherwise with the next sync.",
 		Example: "  kubectl slipstream unpin alice\n\n  kubectl slipstream unpin catalog/shop",
 	}, &setting{
-		requester: newRequester(streams, config), kinds: []cli.Kind{cli.Environment, cli.AppCatalog}, field: "pinnedRevision",
+		requester: newRequester(streams, config), targets: targets{kinds: []cli.Kind{cli.Environment, cli.AppCatalog}}, field: "pinnedRevision",
 		value: constant(nil), done: "unpinned", already: "was not pinned",
 	})
 }
 
 func newPause(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	s := &setting{
-		requester: newRequester(streams, config), kinds: []cli.Kind{cli.AppCatalog}, field: "pauseUntil",
+		requester: newRequester(streams, config), targets: targets{kinds: []cli.Kind{cli.AppCatalog}}, field: "pauseUntil",
 		done: "paused until", already: "is paused until",
 	}
 	command := &cobra.Command{
-		Use:     "pause CATALOG",
+		Use:     "pause (CATALOG | -l SELECTOR)",
 		Short:   "Stop a catalog from taking changes of its source for some time",
 		Long:    "Set spec.pauseUntil of a catalog. Changes of the source wait until then, or until kubectl slipstream resume.",
 		Example: "  kubectl slipstream pause shop --for 2h\n\n  kubectl slipstream pause shop --until 2026-12-24T18:00:00Z",
@@ -179,11 +167,11 @@ func pauseEnd(duration time.Duration, until string, now time.Time) (string, erro
 
 func newResume(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
-		Use:     "resume CATALOG",
+		Use:     "resume (CATALOG | -l SELECTOR)",
 		Short:   "End the pause of a catalog",
 		Example: "  kubectl slipstream resume shop",
 	}, &setting{
-		requester: newRequester(streams, config), kinds: []cli.Kind{cli.AppCatalog}, field: "pauseUntil",
+		requester: newRequester(streams, config), targets: targets{kinds: []cli.Kind{cli.AppCatalog}}, field: "pauseUntil",
 		value: constant(nil), done: "resumed", already: "was not paused",
 	})
 }
@@ -193,23 +181,23 @@ var suspendable = []cli.Kind{cli.GitDestination, cli.SyncPipeline}
 
 func newSuspend(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
-		Use:     "suspend (GITDESTINATION | syncpipeline/NAME)",
+		Use:     "suspend (GITDESTINATION | syncpipeline/NAME | [TYPE] -l SELECTOR)",
 		Short:   "Stop writing a GitDestination, or sending to the sinks of a SyncPipeline",
 		Long:    "Set spec.suspend. Changes of a GitDestination wait; a SyncPipeline finds and sends the differences after unsuspend.",
 		Example: "  kubectl slipstream suspend production\n\n  kubectl slipstream suspend syncpipeline/index",
 	}, &setting{
-		requester: newRequester(streams, config), kinds: suspendable, field: "suspend",
+		requester: newRequester(streams, config), targets: targets{kinds: suspendable}, field: "suspend",
 		value: constant(true), done: "suspended", already: "is suspended already",
 	})
 }
 
 func newUnsuspend(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
-		Use:     "unsuspend (GITDESTINATION | syncpipeline/NAME)",
+		Use:     "unsuspend (GITDESTINATION | syncpipeline/NAME | [TYPE] -l SELECTOR)",
 		Short:   "End the suspension of a GitDestination or SyncPipeline",
 		Example: "  kubectl slipstream unsuspend production",
 	}, &setting{
-		requester: newRequester(streams, config), kinds: suspendable, field: "suspend",
+		requester: newRequester(streams, config), targets: targets{kinds: suspendable}, field: "suspend",
 		value: constant(nil), done: "no longer suspended", already: "was not suspended",
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -43,8 +42,6 @@ const parallelSyncs = 8
 
 // syncer requests syncs of the objects of a kind, and waits for them.
 type syncer interface {
-	// list returns the names of the objects that a selector matches.
-	list(ctx context.Context, options metav1.ListOptions) ([]string, error)
 	// sync requests a sync of an object and waits until it has ended.
 	sync(ctx context.Context, name string, progress *cli.Progress) *answer
 }
@@ -52,7 +49,7 @@ type syncer interface {
 // syncCommand is the command sync.
 type syncCommand struct {
 	requester
-	selector    string
+	targets
 	environment environmentSync
 	destination destinationSync
 }
@@ -61,7 +58,7 @@ type syncCommand struct {
 var syncKinds = []cli.Kind{cli.Environment, cli.AppCatalog, cli.GitDestination, cli.SyncPipeline}
 
 func newSync(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	s := &syncCommand{requester: newRequester(streams, config)}
+	s := &syncCommand{requester: newRequester(streams, config), targets: targets{kinds: syncKinds}}
 	command := &cobra.Command{
 		Use:   "sync (NAME | TYPE/NAME | [TYPE] -l SELECTOR)",
 		Short: "Sync an Environment with its catalog, or read a catalog's source or compare a GitDestination, now",
@@ -70,10 +67,9 @@ func newSync(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 			"Exit codes: 0 it is synced, 2 a wrong request or another error, 3 it failed, 4 fields conflict or a newer sync has replaced it,\n" +
 			"5 a permission is missing, 124 the time limit is reached, 130 the wait was interrupted. After the last two the sync continues.",
 		Example: syncExample,
-		Args:    cobra.MaximumNArgs(1),
 		RunE:    func(command *cobra.Command, args []string) error { return s.run(command, args) },
 	}
-	command.Flags().StringVarP(&s.selector, "selector", "l", "", "Sync all objects with these labels, such as team=a.")
+	s.addTo(command)
 	s.environment.addFlags(command)
 	s.destination.addFlags(command)
 	s.addFlags(command)
@@ -99,23 +95,6 @@ func (s *syncCommand) run(command *cobra.Command, args []string) error {
 		return s.report(to.sync(ctx, name, s.progress()))
 	}
 	return s.syncSelected(ctx, kind, to)
-}
-
-// parse returns the kind and the name of the object, or no name if a selector is given.
-func (s *syncCommand) parse(args []string) (cli.Kind, string, error) {
-	switch {
-	case len(args) == 0 && s.selector == "":
-		return cli.Kind{}, "", errors.New("name what to sync, such as alice or catalog/shop, or give -l SELECTOR")
-	case s.selector == "":
-		return cli.ParseName(args[0], syncKinds...)
-	case len(args) == 0:
-		return syncKinds[0], "", nil
-	}
-	kind, err := cli.ParseKind(args[0], syncKinds...)
-	if err != nil {
-		return kind, "", fmt.Errorf("give a name or -l SELECTOR, not both: %w", err)
-	}
-	return kind, "", nil
 }
 
 // syncerFor returns the syncer of a kind. Flags of another kind are an error.
@@ -145,12 +124,9 @@ func (s *syncCommand) syncerFor(command *cobra.Command, kind cli.Kind) (syncer, 
 
 // syncSelected syncs the objects that the selector matches, some at the same time.
 func (s *syncCommand) syncSelected(ctx context.Context, kind cli.Kind, to syncer) error {
-	names, err := to.list(ctx, metav1.ListOptions{LabelSelector: s.selector})
+	names, err := s.find(ctx, &s.requester, kind)
 	if err != nil {
 		return err
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("no %s in the namespace %s have the labels %s", kind.Resource, s.Namespace, s.selector)
 	}
 	if s.Wait && !s.IsDryRun() {
 		_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("sync", s.Timeout)) // Nothing depends on it.

@@ -11,9 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -65,10 +63,6 @@ func (s *environmentSync) parse() error {
 	return nil
 }
 
-func (s *environmentSync) list(ctx context.Context, options metav1.ListOptions) ([]string, error) {
-	return namesIn(ctx, s.API.Environments(s.Namespace), options)
-}
-
 func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
 	response, err := s.API.Environments(s.Namespace).Sync(ctx, name, &v1alpha1.SyncRequest{Spec: s.spec}, s.Options())
 	if err != nil {
@@ -80,27 +74,8 @@ func (s *environmentSync) sync(ctx context.Context, name string, progress *cli.P
 	return a
 }
 
-// namesIn returns the names of the objects that a selector matches.
-func namesIn[L runtime.Object](ctx context.Context, objects cli.Objects[L], options metav1.ListOptions) (names []string, err error) {
-	list, err := objects.List(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	return names, meta.EachListItem(list, func(object runtime.Object) error {
-		accessor, err := meta.Accessor(object)
-		if err == nil {
-			names = append(names, accessor.GetName())
-		}
-		return err
-	})
-}
-
 // catalogSync has the sources of catalogs read.
 type catalogSync struct{ *requester }
-
-func (s *catalogSync) list(ctx context.Context, options metav1.ListOptions) ([]string, error) {
-	return namesIn(ctx, s.API.AppCatalogs(s.Namespace), options)
-}
 
 func (s *catalogSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
 	response, err := s.API.AppCatalogs(s.Namespace).Sync(ctx, name, &v1alpha1.CatalogSync{}, s.Options())
@@ -125,10 +100,6 @@ func (s *destinationSync) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringSliceVar(&s.spec.Types, "types", nil, "Compare only these types of a GitDestination, such as deployments.apps,configmaps. Can be repeated.")
 	flags.BoolVar(&s.spec.Full, "full", false, "Read the branch of a GitDestination again before it is compared.")
-}
-
-func (s *destinationSync) list(ctx context.Context, options metav1.ListOptions) ([]string, error) {
-	return namesIn(ctx, s.API.GitDestinations(s.Namespace), options)
 }
 
 func (s *destinationSync) sync(ctx context.Context, name string, progress *cli.Progress) *answer {
