@@ -36,7 +36,9 @@ func TestVersions(t *testing.T) {
 		if out, err := plugin.Run(t.Context(), "check", "-n", namespace); err != nil || !strings.Contains(out, said) {
 			t.Errorf("check by %s: %v, want %q:\n%s", version, err, said, out)
 		}
-		if out, err := plugin.Run(t.Context(), "version"); err != nil || out != fmt.Sprintf("Plugin: %s\nServer: v0.2.0\n", version) {
+		// The commit follows the version if the plugin is built from a work tree.
+		out, err := plugin.Run(t.Context(), "version")
+		if err != nil || !strings.HasPrefix(out, "Plugin: "+version) || !strings.HasSuffix(out, "\nServer: v0.2.0\n") {
 			t.Errorf("version of %s: %v: %s", version, err, out)
 		}
 		s.testVersion(t, plugin, namespace, strings.ReplaceAll(version, ".", "-"))
