@@ -56,7 +56,7 @@ func (s *testCluster) testVersion(t *testing.T, plugin devcluster.Kubectl, names
 	mirrortest.Eventually(t, "the change is listed", func(ctx context.Context) error {
 		out, err := plugin.Run(ctx, "log", "configmap/"+name, "-n", namespace)
 		rows := strings.Fields(out)
-		if err == nil && (len(rows) == 0 || !strings.Contains(out, "Create")) {
+		if err == nil && !strings.Contains(out, "ConfigMap/"+name) {
 			return fmt.Errorf("no change: %s", out)
 		}
 		change = rows[len(rows)-1]

@@ -237,7 +237,9 @@ var variable = []struct {
 	{regexp.MustCompile(`(Get|Post) "https://127\.0\.0\.1:1/[^"]*"`), `$1 "{URL}"`}, // Several requests are sent at a time.
 	{regexp.MustCompile(`127\.0\.0\.1:\d{4,5}\b`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\b(alice|carol|shop|main|commands)-[a-z0-9]{5}\b`), "$1-XXXXX"},
-	{regexp.MustCompile(`\bv\d+\.\d+\.\d+\S*`), "VERSION"},
+	// A build has a version, and outside of linked work trees its commit, or neither.
+	{regexp.MustCompile(`(\(devel\)|\bv\d+\.\d+\.\d+[-+.\w]*)( \(COMMIT_+\))?`), "VERSION"},
+	{regexp.MustCompile(`: not compared, since one of them is no release`), ""},
 }
 
 // age matches the age of something with the spaces after it, which fill its column.
