@@ -56,6 +56,13 @@ func TestEventsAndRecordsAreCounted(t *testing.T) {
 	s.stepWindow()
 	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.Workloads = catalog.Spec.Workloads[:1] })
 	s.waitForRevision("shop", 3)
+	// What a record counts is counted after it is written.
+	s.eventually("the duration of the edit", func() error {
+		if metrictest.Values(t)["catalog_edit_duration_seconds"] == before["catalog_edit_duration_seconds"] {
+			return errors.New("not counted")
+		}
+		return nil
+	})
 	expectGrowth(t, before, map[string]float64{
 		"catalog_events_received_total deployments": 6, "catalog_events_mapped_total": 3,
 		"catalog_events_ignored_total unchanged": 1, "catalog_events_ignored_total not_followed": 2,
