@@ -5,20 +5,15 @@ package chart_test
 
 import (
 	"context"
-	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 // version matches the version, which differs in each release.
 var version = regexp.MustCompile(`^Slipstream v\S+ is`)
@@ -41,19 +36,7 @@ func TestNotes(t *testing.T) {
 	for name, values := range noted {
 		t.Run(name, func(t *testing.T) {
 			got := notes(t, values)
-			golden := filepath.Join("testdata", "notes", name+".txt")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			golden.Expect(t, filepath.Join("testdata", "notes", name+".txt"), got)
 			for _, line := range strings.Split(got, "\n") {
 				if len(line) > 140 {
 					t.Errorf("line is too long for a terminal: %s", line)

@@ -8,10 +8,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -20,7 +18,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -29,8 +26,6 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 const (
 	// hangs is longer than a command without a server takes unless it hangs.
@@ -257,24 +252,6 @@ func (c *commands) normalized(text string) string {
 		}
 		return fmt.Sprintf("%s%-*s", before, len(rest), "AGE")
 	})
-}
-
-// expectGolden compares what the runs of a row have printed with its golden file.
-func expectGolden(t *testing.T, name, got string) {
-	t.Helper()
-	golden := filepath.Join("testdata", "commands", name+".txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s: want -, got +:\n%s", golden, diff)
-	}
 }
 
 // commandNames returns the names of all commands of the plugin, as it completes them.

@@ -5,12 +5,14 @@ package environments
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit/golden"
 	"github.com/configbutler/slipstream/test/testkit/people"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
@@ -182,7 +184,7 @@ func (c *commands) testRow(t *testing.T, row commandRow) {
 	if row.byAdmin {
 		user = c.admin
 	}
-	var golden strings.Builder
+	var others strings.Builder
 	if row.json != "" {
 		line := row.line
 		if row.jsonLine != "" {
@@ -192,10 +194,10 @@ func (c *commands) testRow(t *testing.T, row commandRow) {
 	}
 	if row.table {
 		got := c.onTerminal(t, user, row.line)
-		golden.WriteString(c.section("on a terminal of 60 columns", row.line, got))
+		others.WriteString(c.section("on a terminal of 60 columns", row.line, got))
 	}
 	if !row.local && row.code == 0 || len(row.wrong) > 0 {
-		golden.WriteString(c.refusals(t, row, user))
+		others.WriteString(c.refusals(t, row, user))
 	}
 	got := c.run(t, user, row, row.line)
 	expectPlain(t, row.line, got, row.table)
@@ -208,7 +210,7 @@ func (c *commands) testRow(t *testing.T, row commandRow) {
 	if row.waits && row.code == 0 {
 		got.notes = ""
 	}
-	expectGolden(t, row.file(), c.section("by "+user.Name, row.line, got)+golden.String())
+	golden.Expect(t, filepath.Join("testdata", "commands", row.file()+".txt"), c.section("by "+user.Name, row.line, got)+others.String())
 }
 
 // refusals runs the lines of a row as nora, without a server, and with wrong names.

@@ -4,7 +4,6 @@
 package plan_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
 	"math/rand"
@@ -21,9 +20,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 	"github.com/configbutler/slipstream/pkg/kube/ignore"
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/test/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 // production returns the objects of a namespace as an API server returns them, and workloads as a catalog captures them.
 func production(t testing.TB) []*unstructured.Unstructured {
@@ -85,19 +83,7 @@ func written(p *plan.Plan) string {
 func TestGolden(t *testing.T) {
 	s := newFixture(t, production(t)...)
 	got := written(s.sync())
-	golden := filepath.Join("testdata", "production.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("want -, got +:\n%s", diff)
-	}
+	golden.Expect(t, filepath.Join("testdata", "production.txt"), got)
 	checkCopies(t, s)
 }
 

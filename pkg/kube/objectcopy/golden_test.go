@@ -5,7 +5,6 @@ package objectcopy_test
 
 import (
 	"errors"
-	"flag"
 	"maps"
 	"os"
 	"path/filepath"
@@ -22,9 +21,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
+	"github.com/configbutler/slipstream/test/testkit/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
 
 func object(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
@@ -84,20 +82,7 @@ func TestGolden(t *testing.T) {
 	for folder, target := range map[string]objectcopy.Target{"twin": twin(found), "preview": preview(found)} {
 		for file, source := range found {
 			t.Run(folder+"/"+file, func(t *testing.T) {
-				golden := filepath.Join("testdata", folder, file)
-				got := written(t, target, source)
-				if *update {
-					if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(golden)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(string(want), got); diff != "" {
-					t.Errorf("want -, got +:\n%s", diff)
-				}
+				golden.Expect(t, filepath.Join("testdata", folder, file), written(t, target, source))
 			})
 		}
 	}
