@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
@@ -110,10 +110,5 @@ func completesInKubectl(t *testing.T, s *testCluster, user devcluster.Kubectl, p
 // plugin returns the plugin with the kubeconfig of a user.
 func (s *testCluster) plugin(t *testing.T, of devcluster.Kubectl) devcluster.Kubectl {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	must(t, err)
-	plugin := devcluster.Kubectl{User: of.User}
-	plugin.Program, err = programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
-	must(t, err)
-	return plugin
+	return clustertest.Plugin(t, of.User)
 }

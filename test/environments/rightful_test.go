@@ -13,7 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
@@ -126,13 +126,5 @@ func (c *fixture) expectNotCopied(t *testing.T, want ...string) {
 // plugin returns the plugin of kubectl, run as a user.
 func (s *testCluster) plugin(t *testing.T, as *people.Person) devcluster.Kubectl {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return devcluster.Kubectl{Program: program, User: as.Kubectl.User}
+	return clustertest.Plugin(t, as.Kubectl.User)
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -64,15 +63,7 @@ func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
 // plugin returns the plugin as the administrator.
 func (s *testCluster) plugin(t *testing.T) devcluster.Kubectl {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return devcluster.Kubectl{User: s.Admin(), Program: program}
+	return clustertest.Plugin(t, s.Admin())
 }
 
 // eventually runs kubectl as the administrator until it succeeds, because new kinds are in discovery some time after they are established.

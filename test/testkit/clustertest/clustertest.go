@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
 // stopLimit is the time in which a cluster must stop.
@@ -37,6 +38,20 @@ func Start(t testing.TB, options devcluster.Options) *devcluster.Cluster {
 		}
 	})
 	return cluster
+}
+
+// Plugin returns the plugin of kubectl, run with a kubeconfig. It is built first if that is needed.
+func Plugin(t testing.TB, user devcluster.Kubeconfig) devcluster.Kubectl {
+	t.Helper()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devcluster.Kubectl{Program: program, User: user}
 }
 
 // writer writes lines to a test's log.
