@@ -14,8 +14,8 @@ func TestWrongArguments(t *testing.T) {
 	s := serve(t, nil)
 	for args, want := range map[string]string{
 		"statsu":        "unknown command \"statsu\" for \"kubectl slipstream\"\n\nDid you mean this?\n\tstatus\n",
-		"rediscover":    "ENVIRONMENT is missing\nSee 'kubectl slipstream rediscover --help'",
-		"dismiss":       "ENVIRONMENT or syncstatus/NAME is missing\nSee 'kubectl slipstream dismiss --help'",
+		"rediscover":    "ENVIRONMENT or -l SELECTOR is missing\nSee 'kubectl slipstream rediscover --help'",
+		"dismiss":       "ENVIRONMENT or syncstatus/NAME or [TYPE] -l SELECTOR is missing\nSee 'kubectl slipstream dismiss --help'",
 		"resolve":       "ENVIRONMENT is missing\nSee 'kubectl slipstream resolve --help'",
 		"explain-drift": "ENVIRONMENT is missing\nSee 'kubectl slipstream explain-drift --help'",
 		"mirror x --to y": "unknown command \"x\" for \"kubectl slipstream mirror\"\n" +

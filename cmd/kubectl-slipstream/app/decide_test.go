@@ -120,7 +120,7 @@ func TestDecisions(t *testing.T) {
 		{args: "suspend -l team=z", code: 2, problem: "no gitdestinations in the namespace teams have the labels team=z"},
 		{args: "suspend pipe -l team=z", code: 2, problem: "no syncpipelines have the labels team=z"},
 		{args: "unpin alice -l team=a", code: 2, problem: "give a name or -l SELECTOR, not both"},
-		{args: "resume", code: 2, problem: "give a name, such as alice or catalog/shop, or -l SELECTOR"},
+		{args: "resume", code: 2, problem: "CATALOG or -l SELECTOR is missing"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {

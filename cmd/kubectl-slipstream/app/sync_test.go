@@ -146,7 +146,7 @@ func TestSyncEnds(t *testing.T) {
 func TestSyncArguments(t *testing.T) {
 	s := serveRequests(t, nil, nil)
 	for args, want := range map[string]string{
-		"":                               "give a name, such as",
+		"":                               "NAME or TYPE/NAME or [TYPE] -l SELECTOR is missing",
 		"configmap/x":                    `"configmap" is no type of this command: it takes environment, catalog, gitdestination or syncpipeline`,
 		"catalog/":                       "catalog/: the name is missing",
 		"pipeline/index":                 "kubectl slipstream sync-pipeline NAME",
@@ -157,7 +157,7 @@ func TestSyncArguments(t *testing.T) {
 		"alice --workloads deployment":   `"deployment" is no workload`,
 		"alice --dry-run=client":         `--dry-run is "client": it is none or server`,
 		"alice -l team=a":                "give a name or -l SELECTOR, not both",
-		"alice bob":                      "accepts at most 1 arg(s), received 2",
+		"alice bob":                      "accepts 1 arg(s), received 2",
 		"catalogs --action all -l a=b":   "--action is only for environments",
 		"gitdestination/x --workloads y": "--workloads is only for environments",
 	} {

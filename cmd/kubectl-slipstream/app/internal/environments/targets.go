@@ -5,7 +5,6 @@ package environments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,17 +23,20 @@ type targets struct {
 	selector string
 }
 
-// addTo adds the argument and the flag to a command.
+// addTo adds the argument and the flag to a command, which needs one of them.
 func (t *targets) addTo(command *cobra.Command) {
-	command.Args = cobra.MaximumNArgs(1)
+	command.Args = func(command *cobra.Command, args []string) error {
+		if t.selector == "" {
+			return cobra.ExactArgs(1)(command, args)
+		}
+		return cobra.MaximumNArgs(1)(command, args)
+	}
 	command.Flags().StringVarP(&t.selector, "selector", "l", "", "Select all objects with these labels, such as team=a, instead of one by its name.")
 }
 
 // parse returns the kind and the name of the object, or no name if a selector is given.
 func (t *targets) parse(args []string) (cli.Kind, string, error) {
 	switch {
-	case len(args) == 0 && t.selector == "":
-		return cli.Kind{}, "", errors.New("give a name, such as alice or catalog/shop, or -l SELECTOR")
 	case t.selector == "":
 		return cli.ParseName(args[0], t.kinds...)
 	case len(args) == 0:
