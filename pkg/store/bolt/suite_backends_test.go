@@ -23,7 +23,7 @@ import (
 // default.
 type backend func(t testing.TB, progress time.Duration) (*kubernetes.Client, etcd3.Compactor)
 
-// backends are the backends that the suite runs on.
+// backends are the engine, and etcd for comparison.
 var backends = map[string]backend{"engine": onEngine, "etcd": onEtcd}
 
 var onEngine backend = func(t testing.TB, progress time.Duration) (*kubernetes.Client, etcd3.Compactor) {

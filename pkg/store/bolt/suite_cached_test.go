@@ -295,10 +295,4 @@ func (b backend) testCachedDeleteCorrupt(t *testing.T) {
 	})
 }
 
-func TestUpstreamSuiteUnderWatchCache(t *testing.T) {
-	runInChild(t, func() {
-		for name, b := range backends {
-			t.Run(name, func(t *testing.T) { runSuite(t, b.cachedTests()) })
-		}
-	})
-}
+func TestUpstreamSuiteUnderWatchCache(t *testing.T) { runSuite(t, backend.cachedTests) }

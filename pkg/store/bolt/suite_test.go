@@ -214,18 +214,19 @@ func (b backend) testStats(t *testing.T) {
 	}
 }
 
-// TestUpstreamSuite runs the suite on engines, and on etcd for comparison: a failure on both is a bug of the harness.
-func TestUpstreamSuite(t *testing.T) {
+func TestUpstreamSuite(t *testing.T) { runSuite(t, backend.storeTests) }
+
+// runSuite runs the suite on the engine. A test that fails is run on etcd, too: if it fails on both, the cause is the harness or the suite.
+// Others are not run on etcd. On a busy machine it sometimes sends an event without the previous value, which fails a test that says
+// nothing about the engine.
+func runSuite(t *testing.T, testsOf func(backend) map[string]func(*testing.T)) {
+	t.Helper()
 	runInChild(t, func() {
-		for name, b := range backends {
-			t.Run(name, func(t *testing.T) { runSuite(t, b.storeTests()) })
+		comparison := testsOf(onEtcd)
+		for name, test := range testsOf(onEngine) {
+			if !t.Run("engine/"+name, test) {
+				t.Run("etcd/"+name, comparison[name])
+			}
 		}
 	})
-}
-
-func runSuite(t *testing.T, tests map[string]func(*testing.T)) {
-	t.Helper()
-	for name, test := range tests {
-		t.Run(name, test)
-	}
 }
