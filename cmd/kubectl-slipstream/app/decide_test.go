@@ -77,6 +77,10 @@ func TestDecisions(t *testing.T) {
 		{args: "undismiss alice", out: "environment/alice: Offered again\n", request: "POST environments/alice/undismiss? "},
 		{args: "rediscover alice", out: "environment/alice: Found anew\n", request: "POST environments/alice/rediscover? "},
 		{args: "retry environment/alice --wait=false", out: "syncstatus/alice-b4d9q: Attempt 2 is under way\n", request: "POST syncstatuses/alice-b4d9q/retry? "},
+		{args: "retry environment -l team=a --wait=false", out: "NAME                     STATE                    RECORD\n" +
+			"syncstatus/alice-b4d9q   Attempt 2 is under way   alice-b4d9q\n", request: "POST syncstatuses/alice-b4d9q/retry? "},
+		{args: "retry environment -l team=z", code: 2, problem: "no environments in the namespace teams have the labels team=z"},
+		{args: "retry", code: 2, problem: "SYNCSTATUS or environment/NAME or catalog/NAME or TYPE -l SELECTOR is missing"},
 		{args: "retry catalog/shop", code: 4, problem: "no SyncStatus of catalog/shop has failed, so nothing is left to try"},
 		{args: "retry environment/zed", code: 2, problem: `environments.configbutler.ai "zed" not found`},
 		{args: "retry other", code: 2, problem: "not found", request: "POST syncstatuses/other/retry? "},

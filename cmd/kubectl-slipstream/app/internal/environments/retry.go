@@ -19,26 +19,30 @@ import (
 )
 
 // retry is the command retry.
-type retry struct{ requester }
+type retry struct {
+	requester
+	targets
+}
 
 func newRetry(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	r := &retry{newRequester(streams, config)}
+	r := &retry{newRequester(streams, config), targets{kinds: []cli.Kind{cli.SyncStatus, cli.Environment, cli.AppCatalog}}}
 	command := &cobra.Command{
-		Use:   "retry (SYNCSTATUS | environment/NAME | catalog/NAME)",
+		Use:   "retry (SYNCSTATUS | environment/NAME | catalog/NAME | TYPE -l SELECTOR)",
 		Short: "Try again what failed, and wait for the result",
 		Long: "Try again what failed, before its time or after the last attempt, and wait for the result. With an Environment or a catalog, it is\n" +
-			"its newest failed SyncStatus.",
-		Example: "  kubectl slipstream retry alice-x7k2p\n\n  kubectl slipstream retry environment/alice",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(command *cobra.Command, args []string) error { return r.run(command.Context(), args[0]) },
+			"its newest failed SyncStatus. With -l, those without one are left out.",
+		Example: "  kubectl slipstream retry alice-x7k2p\n\n  kubectl slipstream retry environment/alice\n\n" +
+			"  # All environments of a team, after an outage\n  kubectl slipstream retry environment -l team=a",
+		RunE: func(command *cobra.Command, args []string) error { return r.run(command.Context(), args) },
 	}
+	r.addTo(command)
 	r.addFlags(command)
 	r.addWaitFlags(command)
 	return command
 }
 
-func (r *retry) run(ctx context.Context, argument string) error {
-	of, name, err := cli.ParseName(argument, cli.SyncStatus, cli.Environment, cli.AppCatalog)
+func (r *retry) run(ctx context.Context, args []string) error {
+	of, name, err := r.parse(args)
 	if err != nil {
 		return err
 	}
@@ -47,22 +51,60 @@ func (r *retry) run(ctx context.Context, argument string) error {
 	}
 	ctx, cancel := r.Limit(ctx)
 	defer cancel()
-	if of.Resource != cli.SyncStatus.Resource {
-		if name, err = r.failedOf(ctx, of, name); err != nil {
-			return err
-		}
+	if name == "" {
+		return r.retrySelected(ctx, of)
 	}
-	response, err := r.API.SyncStatuses(r.Namespace).Retry(ctx, name, &v1alpha1.Retry{}, r.Options())
-	if err != nil {
-		return r.NoResponse(ctx, cli.SyncStatus, name, err)
+	record, err := r.failedOf(ctx, of, name)
+	switch {
+	case err != nil:
+		return err
+	case record == "":
+		return cli.Conflict("no SyncStatus of %s has failed, so nothing is left to try", of.Named(name))
 	}
-	a := respond(cli.SyncStatus, name, response, &response.Status)
-	r.carryOut(ctx, a, r.progress())
-	return r.report(a)
+	return r.report(r.retry(ctx, record, r.progress()))
 }
 
-// failedOf returns the newest record of an environment or catalog that can be tried again.
+// retrySelected tries again what failed of the objects that the selector matches.
+func (r *retry) retrySelected(ctx context.Context, of cli.Kind) error {
+	names, err := r.find(ctx, &r.requester, of)
+	if err != nil {
+		return err
+	}
+	var records []string
+	for _, name := range names {
+		record, err := r.failedOf(ctx, of, name)
+		if err != nil {
+			return err
+		}
+		if record != "" {
+			records = append(records, record)
+		}
+	}
+	if len(records) == 0 {
+		return cli.Conflict("no SyncStatus of the %d %s with the labels %s has failed, so nothing is left to try", len(names), of.Resource, r.selector)
+	}
+	return r.reportAll(r.together(cli.SyncStatus, records, func(record string, progress *cli.Progress) *answer {
+		return r.retry(ctx, record, progress)
+	}))
+}
+
+// retry tries a record again, and waits for the result.
+func (r *retry) retry(ctx context.Context, record string, progress *cli.Progress) *answer {
+	response, err := r.API.SyncStatuses(r.Namespace).Retry(ctx, record, &v1alpha1.Retry{}, r.Options())
+	if err != nil {
+		return &answer{of: cli.SyncStatus, name: record, err: r.NoResponse(ctx, cli.SyncStatus, record, err)}
+	}
+	a := respond(cli.SyncStatus, record, response, &response.Status)
+	r.carryOut(ctx, a, progress)
+	return a
+}
+
+// failedOf returns the newest record of an environment or catalog that can be tried again, empty if there is none. A record is returned as it
+// is: the server says whether it has failed.
 func (r *retry) failedOf(ctx context.Context, of cli.Kind, name string) (string, error) {
+	if of.Resource == cli.SyncStatus.Resource {
+		return name, nil
+	}
 	label := v1alpha1.LabelEnvironment
 	if of.Resource == cli.AppCatalog.Resource {
 		label = v1alpha1.LabelCatalog
@@ -81,10 +123,7 @@ func (r *retry) failedOf(ctx context.Context, of cli.Kind, name string) (string,
 		}
 	}
 	if newest == nil {
-		if err := r.exists(ctx, of, name); err != nil {
-			return "", err
-		}
-		return "", cli.Conflict("no SyncStatus of %s has failed, so nothing is left to try", of.Named(name))
+		return "", r.exists(ctx, of, name)
 	}
 	return newest.Name, nil
 }

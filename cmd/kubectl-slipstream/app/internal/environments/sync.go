@@ -37,8 +37,8 @@ const syncExample = `  # Bring the environment alice to what its catalog offers,
   # Compare a folder in Git with the cluster now
   kubectl slipstream sync gitdestination/production`
 
-// parallelSyncs is the number of objects that are synced at the same time.
-const parallelSyncs = 8
+// parallelRequests is the number of objects for which something is requested at the same time.
+const parallelRequests = 8
 
 // syncer requests syncs of the objects of a kind, and waits for them.
 type syncer interface {
@@ -128,21 +128,26 @@ func (s *syncCommand) syncSelected(ctx context.Context, kind cli.Kind, to syncer
 	if err != nil {
 		return err
 	}
-	if s.Wait && !s.IsDryRun() {
-		_, _ = fmt.Fprintln(s.ErrOut, cli.WaitNotice("sync", s.Timeout)) // Nothing depends on it.
+	return s.reportAll(s.together(kind, names, func(name string, progress *cli.Progress) *answer { return to.sync(ctx, name, progress) }))
+}
+
+// together requests something for several objects, for some at the same time, and returns the answers in the order of the names.
+func (r *requester) together(kind cli.Kind, names []string, request func(name string, progress *cli.Progress) *answer) []*answer {
+	if r.Wait && !r.IsDryRun() && len(names) > 0 {
+		_, _ = fmt.Fprintln(r.ErrOut, cli.WaitNotice("sync", r.Timeout)) // Nothing depends on it.
 	}
-	out := &lockedWriter{to: s.ErrOut}
+	out := &lockedWriter{to: r.ErrOut}
 	answers := make([]*answer, len(names))
 	var group errgroup.Group
-	group.SetLimit(parallelSyncs)
+	group.SetLimit(parallelRequests)
 	for i, name := range names {
 		group.Go(func() error {
-			answers[i] = to.sync(ctx, name, &cli.Progress{Out: out, Prefix: kind.Named(name) + ": "})
+			answers[i] = request(name, &cli.Progress{Out: out, Prefix: kind.Named(name) + ": "})
 			return nil
 		})
 	}
 	_ = group.Wait() // The answers have the errors.
-	return s.reportAll(answers)
+	return answers
 }
 
 // lockedWriter lets goroutines write lines one after the other.
