@@ -205,4 +205,8 @@ func TestInstallHooks(t *testing.T) {
 	if out, err := install("--dir", elsewhere, "--force"); err != nil || !strings.Contains(out, "only if "+elsewhere+" is in PATH") {
 		t.Errorf("with --force: %v: %s", err, out)
 	}
+	missing := filepath.Join(elsewhere, "bin")
+	if out, err := install("--dir", missing); err == nil || !strings.Contains(out, `--dir is "`+missing+`": it must be a folder that exists`) {
+		t.Errorf("to a missing folder: %v: %s", err, out)
+	}
 }

@@ -54,6 +54,9 @@ func (i *installHooks) run() error {
 	if i.dir == "" {
 		i.dir = filepath.Dir(program)
 	}
+	if found, err := os.Stat(i.dir); err != nil || !found.IsDir() {
+		return fmt.Errorf("--dir is %q: it must be a folder that exists, such as one in PATH", i.dir)
+	}
 	for _, name := range slices.Sorted(maps.Keys(cli.Hooks())) {
 		if err := i.link(program, filepath.Join(i.dir, name+filepath.Ext(program))); err != nil {
 			return err
