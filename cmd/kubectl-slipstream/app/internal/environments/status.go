@@ -47,7 +47,7 @@ type status struct {
 
 	namespace string
 	selector  labels.Selector
-	tables    *tables
+	tables    *cli.Tables
 	// versions are the resourceVersions of the lists, by resource.
 	versions map[string]string
 	// refusal is the first error of a list that the user has no permission for.
@@ -99,7 +99,7 @@ func (s *status) run(ctx context.Context) (err error) {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	if s.tables, err = newTables(s.config); err != nil {
+	if s.tables, err = cli.NewTables(s.config); err != nil {
 		return err
 	}
 	found, err := s.load(ctx)
@@ -172,21 +172,20 @@ func (s *status) resources() []string {
 	return resources
 }
 
-// selectorOf returns the label selector for a resource. Catalogs are shown for their environments, too, and records have no labels.
-func (s *status) selectorOf(resource string) string {
+// selection selects the objects of a resource. Catalogs are shown for their environments, too, and records have no labels.
+func (s *status) selection(resource string) cli.Selection {
+	of := cli.Selection{Resource: resource, Namespace: s.namespace, Labels: s.labels}
 	if resource == catalogs || resource == records {
-		return ""
+		of.Labels = ""
 	}
-	return s.labels
+	return of
 }
 
 // load lists all resources. It names those that the user may not list, and fails if there are no others.
 func (s *status) load(ctx context.Context) (view, error) {
 	resources := s.resources()
 	type result struct {
-		rows    []*row
-		columns columns
-		version string
+		page    *cli.TablePage
 		refused error
 	}
 	results := make([]result, len(resources))
@@ -194,7 +193,7 @@ func (s *status) load(ctx context.Context) (view, error) {
 	for i, resource := range resources {
 		group.Go(func() (err error) {
 			r := &results[i]
-			r.rows, r.columns, r.version, err = s.tables.list(lists, resource, s.namespace, s.selectorOf(resource))
+			r.page, err = s.tables.List(lists, s.selection(resource))
 			if apierrors.IsForbidden(err) {
 				r.refused, err = err, nil
 			}
@@ -214,10 +213,10 @@ func (s *status) load(ctx context.Context) (view, error) {
 			refused, s.refusal = append(refused, resource), cmp.Or(s.refusal, r.refused)
 			continue
 		}
-		if err := found.set(resource, results[i].columns, results[i].rows); err != nil {
+		if err := found.set(resource, results[i].page.Columns, results[i].page.Rows); err != nil {
 			return nil, err
 		}
-		s.versions[resource] = results[i].version
+		s.versions[resource] = results[i].page.Version
 	}
 	if len(refused) == len(resources) {
 		return nil, s.refusal
@@ -248,7 +247,7 @@ func (s *status) addForeign(ctx context.Context, found view) error {
 		}
 	}
 	for catalog := range missing {
-		r, of, err := s.tables.get(ctx, catalogs, catalog.namespace, catalog.name)
+		r, of, err := s.tables.Get(ctx, catalogs, catalog.namespace, catalog.name)
 		var status apierrors.APIStatus
 		switch {
 		case errors.As(err, &status):
@@ -261,7 +260,7 @@ func (s *status) addForeign(ctx context.Context, found view) error {
 				return err
 			}
 		}
-		found[catalogs].rows[object{catalogs, r.namespace, r.name}] = r
+		found[catalogs].rows[object{catalogs, r.Namespace, r.Name}] = r
 	}
 	return nil
 }

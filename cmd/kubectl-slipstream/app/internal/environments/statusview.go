@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -40,23 +41,23 @@ type object struct{ resource, namespace, name string }
 
 // kindTable are the objects of a resource that the server has listed.
 type kindTable struct {
-	columns columns
-	rows    map[object]*row
+	columns cli.Columns
+	rows    map[object]*cli.Row
 }
 
 // view is what the server has listed, by resource. Resources that the user may not list are absent.
 type view map[string]*kindTable
 
 // set replaces all objects of a resource. It returns an error if the server does not have the columns that are needed.
-func (v view) set(resource string, of columns, rows []*row) error {
+func (v view) set(resource string, of cli.Columns, rows []*cli.Row) error {
 	for _, column := range needed[resource] {
-		if _, found := of[column]; !found {
+		if !slices.Contains(of, column) {
 			return fmt.Errorf("the server is older than the plugin: its tables of %s have no column %s", resource, column)
 		}
 	}
-	v[resource] = &kindTable{columns: of, rows: map[object]*row{}}
+	v[resource] = &kindTable{columns: of, rows: map[object]*cli.Row{}}
 	for _, r := range rows {
-		v[resource].rows[object{resource, r.namespace, r.name}] = r
+		v[resource].rows[object{resource, r.Namespace, r.Name}] = r
 	}
 	return nil
 }
@@ -102,7 +103,7 @@ func (v view) line(of object) *line {
 		return nil
 	}
 	r := kind.rows[of]
-	cell := func(name string) string { return kind.columns.of(r, name) }
+	cell := func(name string) string { return kind.columns.Of(r, name) }
 	l := &line{object: of, state: cell("State"), reason: cell("Reason"), ready: cell("Ready")}
 	l.inSync, l.failed = l.ready == string(metav1.ConditionTrue), !slices.Contains(normal, l.reason)
 	switch of.resource {
@@ -127,7 +128,7 @@ func (v view) addRecord(l *line, message string) {
 		return
 	}
 	if r := kind.rows[object{records, l.namespace, l.name}]; r != nil {
-		l.state, l.commit = kind.columns.of(r, "State"), kind.columns.of(r, "Commit")
+		l.state, l.commit = kind.columns.Of(r, "State"), kind.columns.Of(r, "Commit")
 	}
 }
 
@@ -166,7 +167,7 @@ func (v view) tree(selector labels.Selector) []*line {
 		found[l.catalog].children = append(found[l.catalog].children, l)
 	}
 	for _, of := range v.objects(catalogs) {
-		if found[of] == nil && selector.Matches(labels.Set(v[catalogs].rows[of].labels)) {
+		if found[of] == nil && selector.Matches(labels.Set(v[catalogs].rows[of].Labels)) {
 			add(v.line(of))
 		}
 	}

@@ -5,37 +5,21 @@ package environments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 )
 
 const (
-	// watchPause is the time between two watches. A server ends each after some time.
-	watchPause = time.Second
 	// redrawPause is the time in which changes are gathered before a terminal is drawn again.
 	redrawPause = 200 * time.Millisecond
 	// clearScreen moves to the first line of a terminal and removes what is below.
 	clearScreen = "\x1b[H\x1b[2J"
 )
-
-// update is what a watch brings: changed objects, deleted objects, or all objects of a resource.
-type update struct {
-	resource     string
-	columns      columns
-	rows         []*row
-	deleted, all bool
-}
 
 // statusWatch shows changes as they come.
 type statusWatch struct {
@@ -50,7 +34,7 @@ type statusWatch struct {
 func (w *statusWatch) run(ctx context.Context, roots []*line) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	updates := make(chan update)
+	updates := make(chan cli.TableUpdate)
 	for resource, version := range w.versions {
 		go func() {
 			if err := w.follow(ctx, resource, version, updates); err != nil {
@@ -82,7 +66,7 @@ func (w *statusWatch) run(ctx context.Context, roots []*line) error {
 }
 
 // redraw draws the tree on a terminal, again after changes.
-func (w *statusWatch) redraw(ctx context.Context, updates <-chan update) error {
+func (w *statusWatch) redraw(ctx context.Context, updates <-chan cli.TableUpdate) error {
 	due := time.After(0)
 	for {
 		select {
@@ -118,22 +102,22 @@ func (w *statusWatch) draw() error {
 }
 
 // apply updates the view.
-func (w *statusWatch) apply(u update) error {
-	kind := w.view[u.resource]
-	if u.all {
+func (w *statusWatch) apply(u cli.TableUpdate) error {
+	kind := w.view[u.Resource]
+	if u.All {
 		for of, r := range kind.rows {
 			if w.namespace != "" && of.namespace != w.namespace {
-				u.rows = append(u.rows, r) // A catalog that only its environments bring here.
+				u.Rows = append(u.Rows, r) // A catalog that only its environments bring here.
 			}
 		}
-		return w.view.set(u.resource, u.columns, u.rows)
+		return w.view.set(u.Resource, u.Columns, u.Rows)
 	}
-	if u.columns != nil {
-		kind.columns = u.columns
+	if u.Columns != nil {
+		kind.columns = u.Columns
 	}
-	for _, r := range u.rows {
-		of := object{u.resource, r.namespace, r.name}
-		if u.deleted {
+	for _, r := range u.Rows {
+		of := object{u.Resource, r.Namespace, r.Name}
+		if u.Deleted {
 			delete(kind.rows, of)
 		} else {
 			kind.rows[of] = r
@@ -174,71 +158,16 @@ func (w *statusWatch) printChanges() error {
 	return nil
 }
 
-// follow sends the changes of a resource until ctx ends. It survives restarts of the server, and lists the resource again if the server does
-// not have the events since the last one any more.
-func (w *statusWatch) follow(ctx context.Context, resource, version string, updates chan<- update) error {
-	lost := false
-	for ctx.Err() == nil {
-		next, err := w.events(ctx, resource, version, updates)
-		if version = next; err != nil && ctx.Err() == nil {
-			version, err = w.again(ctx, resource, version, updates)
-		}
-		var status apierrors.APIStatus
-		if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
-			return err
-		}
-		if err != nil && ctx.Err() == nil && !lost {
-			w.note("Trying again: %v", err)
-		}
-		lost = err != nil
-		select {
-		case <-time.After(watchPause):
-		case <-ctx.Done():
-		}
-	}
-	return nil
-}
-
-// again lists a resource and sends all of its objects. It returns the resourceVersion to continue from, also with an error.
-func (w *statusWatch) again(ctx context.Context, resource, version string, updates chan<- update) (string, error) {
-	rows, of, current, err := w.tables.list(ctx, resource, w.namespace, w.selectorOf(resource))
-	if err != nil {
-		return version, err
-	}
-	return current, send(ctx, updates, update{resource: resource, columns: of, rows: rows, all: true})
-}
-
-// events sends changes until the server ends the watch. It returns the resourceVersion to continue from, also with an error.
-func (w *statusWatch) events(ctx context.Context, resource, version string, updates chan<- update) (string, error) {
-	events, err := w.tables.watch(ctx, resource, w.namespace, w.selectorOf(resource), version)
-	if err != nil {
-		return version, err
-	}
-	err = cli.EachEvent(ctx, events, func(event watch.Event) error {
-		table, ok := event.Object.(*metav1.Table)
-		if !ok {
-			return apierrors.FromObject(event.Object)
-		}
-		rows, err := rowsOf(table)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			version = r.version
-		}
-		if event.Type == watch.Bookmark {
-			return nil
-		}
-		return send(ctx, updates, update{resource: resource, columns: columnsOf(table), rows: rows, deleted: event.Type == watch.Deleted})
+// follow sends the changes of a resource until ctx ends.
+func (w *statusWatch) follow(ctx context.Context, resource, version string, updates chan<- cli.TableUpdate) error {
+	return w.tables.Follow(ctx, w.selection(resource), version, cli.TableHandler{
+		Update: func(u cli.TableUpdate) {
+			select {
+			case updates <- u:
+			case <-ctx.Done():
+			}
+		},
+		Lost:  func(err error) { w.note("Trying again: %v", err) },
+		Found: func() {},
 	})
-	return version, err
-}
-
-func send(ctx context.Context, updates chan<- update, u update) error {
-	select {
-	case updates <- u:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

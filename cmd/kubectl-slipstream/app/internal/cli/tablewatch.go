@@ -1,0 +1,118 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// watchPause is the time between two watches. A server ends each after some time.
+const watchPause = time.Second
+
+// TableUpdate is what a watch brings: changed objects, deleted objects, or all objects of a resource.
+type TableUpdate struct {
+	Resource     string
+	Columns      Columns
+	Rows         []*Row
+	Deleted, All bool
+}
+
+// TableHandler receives what Follow finds. Its functions are called one at a time.
+type TableHandler struct {
+	// Update is called with each change.
+	Update func(TableUpdate)
+	// Lost is called with the error of the first attempt to watch or list that fails, and Found once one succeeds after that.
+	Lost  func(error)
+	Found func()
+}
+
+// Follow calls the handler with the changes of objects since a resourceVersion until ctx ends. It survives restarts of the server, and lists
+// the objects again if the server no longer has the events since the last one. It returns the error of a request that the server refuses.
+func (t *Tables) Follow(ctx context.Context, of Selection, version string, handler TableHandler) error {
+	f := &tableFollower{tables: t, of: of, version: version, handler: handler}
+	for ctx.Err() == nil {
+		err := f.events(ctx)
+		if err != nil && ctx.Err() == nil {
+			err = f.list(ctx)
+		}
+		var status apierrors.APIStatus
+		if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
+			return err
+		}
+		if err != nil && ctx.Err() == nil && !f.lost {
+			f.lost = true
+			handler.Lost(err)
+		}
+		select {
+		case <-time.After(watchPause):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// tableFollower follows objects.
+type tableFollower struct {
+	tables  *Tables
+	of      Selection
+	handler TableHandler
+	// version is the resourceVersion from which the next watch continues.
+	version string
+	// lost is set after a failed attempt, until one succeeds.
+	lost bool
+}
+
+// list lists the objects, and updates the handler with all of them.
+func (f *tableFollower) list(ctx context.Context) error {
+	all, err := f.tables.List(ctx, f.of)
+	if err != nil {
+		return err
+	}
+	f.found()
+	f.version = all.Version
+	f.handler.Update(TableUpdate{Resource: f.of.Resource, Columns: all.Columns, Rows: all.Rows, All: true})
+	return nil
+}
+
+// events updates the handler with changes until the server ends the watch.
+func (f *tableFollower) events(ctx context.Context) error {
+	events, err := f.tables.watch(ctx, f.of, f.version)
+	if err != nil {
+		return err
+	}
+	f.found()
+	return EachEvent(ctx, events, func(event watch.Event) error {
+		table, ok := event.Object.(*metav1.Table)
+		if !ok {
+			return apierrors.FromObject(event.Object)
+		}
+		rows, err := rowsOf(table)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			f.version = r.Version
+		}
+		if event.Type == watch.Bookmark {
+			return nil
+		}
+		f.handler.Update(TableUpdate{Resource: f.of.Resource, Columns: columnsOf(table), Rows: rows, Deleted: event.Type == watch.Deleted})
+		return nil
+	})
+}
+
+// found notifies the handler if the last attempt had failed.
+func (f *tableFollower) found() {
+	if f.lost {
+		f.lost = false
+		f.handler.Found()
+	}
+}
