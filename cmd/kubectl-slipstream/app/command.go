@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/dashboard"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/environments"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/history"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/pipelines"
@@ -54,6 +55,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(history.NewCommands(streams, config)...)
 	root.AddCommand(environments.NewCommands(streams, config)...)
 	root.AddCommand(environments.NewDiff(streams, config, history.NewDiff(streams, config)))
+	root.AddCommand(dashboard.NewCommand(streams, config, NewCommand))
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
 	root.AddCommand(newOptions())

@@ -15,7 +15,7 @@ func commandGroups() []struct{ title, commands string } {
 		{"History", "log show diff blame undo restore mcp"},
 		{
 			"Catalogs and environments",
-			"status explain-drift sync dismiss undismiss resolve retry rollback unpin missing secretdiff rediscover",
+			"status dashboard explain-drift sync dismiss undismiss resolve retry rollback unpin missing secretdiff rediscover",
 		},
 		{"Stop and start", "pause resume suspend unsuspend sync-pipeline"},
 		{"First manifests", "mirror catalog environment pipeline"},

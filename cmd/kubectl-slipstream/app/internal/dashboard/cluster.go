@@ -1,0 +1,136 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/dynamic"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+)
+
+// cluster has the clients of the user.
+type cluster struct {
+	config     genericclioptions.RESTClientGetter
+	tables     *cli.Tables
+	api        client.ConfigbutlerV1alpha1Interface
+	objects    dynamic.Interface
+	reviews    authorization.SelfSubjectAccessReviewInterface
+	identities authentication.SelfSubjectReviewInterface
+	// context is the name of the context of the kubeconfig, empty without one.
+	context string
+	// hidden are texts that no message to the page contains: the address of the API server, and the paths of kubeconfigs.
+	hidden *strings.Replacer
+}
+
+// connect returns the clients for the API server of flags and kubeconfigs.
+func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
+	found, err := config.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{config: config}
+	if c.tables, err = cli.NewTables(config); err != nil {
+		return nil, err
+	}
+	if c.api, err = cli.Connect(config); err != nil {
+		return nil, err
+	}
+	if c.objects, err = dynamic.NewForConfig(found); err != nil {
+		return nil, err
+	}
+	reviews, err := authorization.NewForConfig(found)
+	if err != nil {
+		return nil, err
+	}
+	identities, err := authentication.NewForConfig(found)
+	if err != nil {
+		return nil, err
+	}
+	c.reviews, c.identities = reviews.SelfSubjectAccessReviews(), identities.SelfSubjectReviews()
+	loader := config.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, err
+	}
+	c.context = raw.CurrentContext
+	if given := config.Context; given != nil && *given != "" {
+		c.context = *given
+	}
+	c.hidden = hide(found.Host, loader.ConfigAccess().GetLoadingPrecedence())
+	return c, nil
+}
+
+// hide returns what replaces the address of the API server and paths in a text.
+func hide(host string, paths []string) *strings.Replacer {
+	var replaced []string
+	add := func(text, by string) {
+		if len(text) > 2 && !slices.Contains(replaced, text) {
+			replaced = append(replaced, text, by)
+		}
+	}
+	const server = "(API server)"
+	add(host, server)
+	if address, err := url.Parse(host); err == nil {
+		add(address.Host, server)
+		add(address.Hostname(), server)
+	}
+	for _, path := range paths {
+		add(path, "(kubeconfig)")
+	}
+	return strings.NewReplacer(replaced...)
+}
+
+// user returns the name of the user, empty if the server does not say it.
+func (c *cluster) user(ctx context.Context) string {
+	found, err := c.identities.Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	return found.Status.UserInfo.Username
+}
+
+// text returns a text of a command or the server as the page may show it.
+func (c *cluster) text(of string) string { return c.hidden.Replace(printable.Text(of)) }
+
+// sentence returns what the page shows of an error: the message of the server, and what the user can do about it.
+func (c *cluster) sentence(ctx context.Context, err error) string {
+	var failed *url.Error
+	var dial *net.OpError
+	if errors.As(err, &failed) || errors.As(err, &dial) {
+		return "The API server does not respond. kubectl cluster-info shows whether kubectl reaches it"
+	}
+	return c.text(cli.Explain(ctx, c.config, err).Error())
+}
+
+// refusal returns the response for an error.
+func (c *cluster) refusal(err error) *refusal {
+	if known := (*refusal)(nil); errors.As(err, &known) {
+		return known
+	}
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		code := int(status.Status().Code)
+		if code < http.StatusBadRequest || code == http.StatusUnauthorized {
+			code = http.StatusBadGateway // 401 is the end of the login of the page.
+		}
+		text, do, _ := strings.Cut(c.sentence(context.Background(), err), "\n")
+		return &refusal{code, text, do}
+	}
+	return &refusal{http.StatusBadGateway, c.sentence(context.Background(), err), ""}
+}

@@ -1,0 +1,239 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dashboard has the command that serves a page on which users follow catalogs, environments and changes, and run commands of the
+// plugin with their own rights.
+package dashboard
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/kube/buildversion"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
+)
+
+const example = `  # Open the page in the browser
+  kubectl slipstream dashboard
+
+  # Show only the namespace teams, and let the page change things
+  kubectl slipstream dashboard -n teams --allow-changes`
+
+const (
+	// idleTimeout is the time without a request after which the command ends.
+	idleTimeout = 8 * time.Hour
+	// stopTimeout is how long requests may take when the command ends.
+	stopTimeout = time.Second
+	// headerTimeout and maxHeader limit how long a request takes to arrive, and the bytes of its headers.
+	headerTimeout, maxHeader = 10 * time.Second, 32 << 10
+)
+
+// dashboard is the command dashboard.
+type dashboard struct {
+	genericiooptions.IOStreams
+	config        *genericclioptions.ConfigFlags
+	plugin        Plugin
+	allNamespaces bool
+	port          uint16
+	allowChanges  bool
+	noOpen        bool
+}
+
+// NewCommand returns the command. The page runs the commands of the plugin.
+func NewCommand(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, plugin Plugin) *cobra.Command {
+	d := &dashboard{IOStreams: streams, config: config, plugin: plugin}
+	command := &cobra.Command{
+		Use:   "dashboard",
+		Short: "Show catalogs, environments and changes on a page in the browser",
+		Long: "Serve a page for this user on 127.0.0.1, and open it in the browser. It shows all namespaces, or that of -n or the context if you may\n" +
+			"not list environments in all. What the page does is a command of this plugin, with your own rights. It only reads until you allow\n" +
+			"changes. The link that is printed works once, within a minute; Enter prints a new one. The command ends with Ctrl-C, or after 8\n" +
+			"hours without a request.",
+		Example: example,
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return d.run(command.Context(), command.Root().PersistentFlags())
+		},
+	}
+	flags := command.Flags()
+	flags.BoolVarP(&d.allNamespaces, "all-namespaces", "A", false, "Show all namespaces, or fail if you may not list environments in them.")
+	flags.Uint16Var(&d.port, "port", 0, "The port of the page. 0 is a free one.")
+	flags.BoolVar(&d.allowChanges, "allow-changes", false, "Let the page change things from the beginning.")
+	flags.BoolVar(&d.noOpen, "no-open", false, "Print the link, and open no browser.")
+	return command
+}
+
+func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
+	cluster, err := connect(d.config)
+	if err != nil {
+		return err
+	}
+	namespace, note, err := d.namespace(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(d.port))))
+	if err != nil {
+		return fmt.Errorf("listen for the browser: %w", err)
+	}
+	s := newServer(listener.Addr().String(), cluster, newRuns(d.plugin, flags, cluster))
+	s.allow.Store(d.allowChanges)
+	s.hello = hello{
+		Type: "hello", User: cluster.user(ctx), Context: cluster.context, Namespace: namespace, Note: note, Version: buildversion.Version(),
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(idleTimeout, func() { cancel(errIdle) })
+	defer idle.Stop()
+	s.used = func() { idle.Reset(idleTimeout) }
+	following := make(chan struct{})
+	go func() {
+		defer close(following)
+		s.feed(namespace).run(ctx)
+	}()
+	d.link(ctx, s, !d.noOpen)
+	go d.links(ctx, s)
+	err = serve(ctx, listener, s)
+	cancel(err)
+	<-following
+	if errors.Is(context.Cause(ctx), errIdle) {
+		_, _ = fmt.Fprintln(d.ErrOut, errIdle.Error()) // Nothing depends on it.
+		return nil
+	}
+	return err
+}
+
+var errIdle = errors.New("there was no request for 8 hours, so the page has ended")
+
+// newServer returns a server for a page at an address.
+func newServer(address string, cluster *cluster, runs *runs) *server {
+	return &server{
+		guard: newGuard(address), sessions: &sessions{now: time.Now}, cluster: cluster, runs: runs,
+		hub:     newHub(streamed, map[string]int{"changes": keptChanges}),
+		reviews: &reviews{client: cluster.reviews, now: time.Now},
+		used:    func() {},
+	}
+}
+
+// feed returns what updates the hub with the objects of a namespace, or of all.
+func (s *server) feed(namespace string) *feed {
+	return &feed{cluster: s.cluster, hub: s.hub, namespace: namespace, refusedPause: refusedPause, lostPause: lostPause}
+}
+
+// namespace returns the namespace that is shown, empty for all, and why it is only this one.
+func (d *dashboard) namespace(ctx context.Context, cluster *cluster) (namespace, note string, err error) {
+	if d.config.Namespace != nil && *d.config.Namespace != "" && !d.allNamespaces {
+		return *d.config.Namespace, "", nil
+	}
+	_, err = cluster.tables.Page(ctx, cli.Selection{Resource: ofEnvironments}, 1, "")
+	if !apierrors.IsForbidden(err) || d.allNamespaces {
+		return "", "", err
+	}
+	if namespace, _, err = d.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return "", "", err
+	}
+	return namespace, "You may not list environments in all namespaces, so this page shows only the namespace " + namespace, nil
+}
+
+// newRuns returns what runs commands with the cluster and the user of flags. The context is fixed, so that commands do not follow another
+// kubectl config use-context.
+func newRuns(plugin Plugin, flags *pflag.FlagSet, cluster *cluster) *runs {
+	r := &runs{plugin: plugin, timeout: runTimeout}
+	flags.Visit(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "namespace":
+		case "context":
+			r.context = flag.Value.String()
+		default:
+			values := []string{flag.Value.String()}
+			if several, ok := flag.Value.(pflag.SliceValue); ok {
+				values = several.GetSlice()
+			}
+			for _, value := range values {
+				r.connection = append(r.connection, "--"+flag.Name+"="+value)
+			}
+		}
+	})
+	if cluster.context != "" {
+		r.connection = append(r.connection, "--context="+cluster.context)
+	}
+	return r
+}
+
+// link prints a new link, and opens it in a browser if the output is a terminal.
+func (d *dashboard) link(ctx context.Context, s *server, open bool) {
+	link := "http://" + s.guard.host + "/#" + s.sessions.newCode()
+	_, _ = fmt.Fprintln(d.Out, printable.Line(link)) // Without it, the user presses Enter again.
+	if open && cli.IsTerminal(d.Out) {
+		openBrowser(ctx, link)
+	}
+}
+
+// links prints a new link for each line that the user enters.
+func (d *dashboard) links(ctx context.Context, s *server) {
+	if !cli.IsTerminal(d.In) {
+		return
+	}
+	for lines := bufio.NewReader(d.In); ctx.Err() == nil; {
+		if _, err := lines.ReadString('\n'); err != nil {
+			return
+		}
+		d.link(ctx, s, false)
+	}
+}
+
+// openBrowser opens a link as the desktop does it. If there is none, the user opens the link that is printed.
+func openBrowser(ctx context.Context, link string) {
+	name, args := "xdg-open", []string{link}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", link}
+	}
+	command := exec.CommandContext(context.WithoutCancel(ctx), name, args...)
+	command.Stdout, command.Stderr = io.Discard, io.Discard
+	if command.Start() == nil {
+		go func() { _ = command.Wait() }() // Its exit code changes nothing.
+	}
+}
+
+// serve serves the page until ctx ends.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+		defer cancel()
+		if server.Shutdown(ending) != nil {
+			_ = server.Close() // Nothing is left to do.
+		}
+	})
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		stop()
+		return err
+	}
+	<-stopped
+	return context.Cause(ctx)
+}

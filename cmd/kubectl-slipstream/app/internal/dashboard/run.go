@@ -1,0 +1,206 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
+const (
+	// maxRuns is the number of commands that run at once for a tab, and runTimeout how long one may run.
+	maxRuns, runTimeout = 4, 10 * time.Minute
+	// maxLine is the number of bytes after which a line of output is broken.
+	maxLine = 64 << 10
+)
+
+// Plugin returns the plugin, for one run.
+type Plugin func(genericiooptions.IOStreams) *cobra.Command
+
+// runs runs commands of the plugin in this process.
+type runs struct {
+	plugin Plugin
+	// connection are the flags that set the cluster and the user.
+	connection []string
+	// context is the flag --context, empty if it is not given.
+	context string
+	// timeout is runTimeout, unless a test is in a hurry.
+	timeout time.Duration
+}
+
+// runRequest is the request to run a command.
+type runRequest struct {
+	target
+	Action  string  `json:"action"`
+	Options options `json:"options"`
+	Preview bool    `json:"preview"`
+}
+
+// The messages of a run.
+type (
+	commandMessage struct {
+		Command string `json:"command"`
+	}
+	outMessage struct {
+		Out string `json:"out"`
+	}
+	noteMessage struct {
+		Note string `json:"note"`
+	}
+	exitMessage struct {
+		Exit  int    `json:"exit"`
+		Error string `json:"error"`
+	}
+)
+
+// run runs the command of an action, and sends what it prints. It ends with the request: what the server has accepted continues.
+func (s *server) run(c *call) error {
+	var request runRequest
+	if err := c.decode(&request); err != nil {
+		return err
+	}
+	invoked, err := s.invocation(c.r.Context(), &request)
+	if err != nil {
+		return err
+	}
+	select {
+	case c.session.running <- struct{}{}:
+		defer func() { <-c.session.running }()
+	default:
+		return &refusal{http.StatusTooManyRequests, fmt.Sprintf("%d commands run already", maxRuns), "Wait until one has ended, or close it"}
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), s.runs.timeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-c.session.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	out := &runOutput{to: newStreamWriter(c.w), cluster: s.cluster, cancel: cancel}
+	out.send(commandMessage{invoked.line(s.runs.context)})
+	out.send(s.runs.execute(ctx, invoked, out))
+	return errClosed
+}
+
+// invocation checks a request, and returns its command.
+func (s *server) invocation(ctx context.Context, request *runRequest) (*invocation, error) {
+	at := slices.IndexFunc(actionsOf(request.Resource), func(a action) bool { return a.name == request.Action })
+	if at < 0 {
+		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no action of %q", request.Action, request.Resource), ""}
+	}
+	a := actionsOf(request.Resource)[at]
+	if request.Resource == ofObjects {
+		if err := checkName("namespace", request.Namespace); err != nil {
+			return nil, err
+		}
+	} else if err := request.check(); err != nil {
+		return nil, err
+	}
+	if a.writes && !request.Preview {
+		if err := s.checkAllowed(); err != nil {
+			return nil, err
+		}
+	}
+	var change *v1alpha1.Change
+	if a.name == "restore" {
+		var err error
+		if change, err = s.cluster.api.Changes(request.Namespace).Get(ctx, request.Name, metav1.GetOptions{}); err != nil {
+			return nil, err
+		}
+	}
+	return invoke(a, request.target, request.Options, change, request.Preview)
+}
+
+// execute runs a command, and returns how it ended.
+func (r *runs) execute(ctx context.Context, invoked *invocation, out *runOutput) exitMessage {
+	printed := &lineWriter{write: func(line string) { out.send(outMessage{line}) }, cluster: out.cluster}
+	noted := &lineWriter{write: func(line string) { out.send(noteMessage{line}) }, cluster: out.cluster}
+	command := r.plugin(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: noted})
+	command.SetArgs(append(slices.Clone(r.connection), invoked.args()...))
+	err := command.ExecuteContext(ctx)
+	printed.end()
+	noted.end()
+	exit := exitMessage{Exit: cli.ExitCode(err)}
+	if cli.IsFailure(err) {
+		exit.Error = out.cluster.text(err.Error())
+	}
+	return exit
+}
+
+// runOutput sends messages of a run. After one cannot be sent, it ends the command.
+type runOutput struct {
+	cluster *cluster
+	cancel  context.CancelFunc
+
+	mu     sync.Mutex
+	to     *streamWriter
+	failed bool
+}
+
+func (o *runOutput) send(message any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed {
+		return
+	}
+	if err := o.to.write(message); err != nil {
+		o.failed = true
+		o.cancel()
+	}
+}
+
+// lineWriter passes on the lines that are written.
+type lineWriter struct {
+	cluster *cluster
+	write   func(line string)
+
+	mu   sync.Mutex
+	rest []byte
+}
+
+// Write implements io.Writer.
+func (w *lineWriter) Write(text []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.rest = append(w.rest, text...)
+	for {
+		line, rest, complete := bytes.Cut(w.rest, []byte("\n"))
+		if !complete && len(w.rest) > maxLine {
+			line, rest, complete = w.rest[:maxLine], w.rest[maxLine:], true
+		}
+		if !complete {
+			return len(text), nil
+		}
+		w.pass(line)
+		w.rest = rest
+	}
+}
+
+// end passes on a last line without an end.
+func (w *lineWriter) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) > 0 {
+		w.pass(w.rest)
+		w.rest = nil
+	}
+}
+
+func (w *lineWriter) pass(line []byte) { w.write(w.cluster.text(string(line))) }

@@ -1,0 +1,1 @@
+document.getElementById("app").textContent = "This build of the plugin has no page.";
