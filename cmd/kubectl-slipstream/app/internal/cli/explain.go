@@ -51,6 +51,14 @@ func Explain(ctx context.Context, config genericclioptions.RESTClientGetter, err
 	return err
 }
 
+// HintOf returns what Explain has added to an error, and the error without it.
+func HintOf(err error) (hint string, without error) {
+	if found := (*explained)(nil); errors.As(err, &found) {
+		return found.hint, found.error
+	}
+	return "", err
+}
+
 // hintFor returns what the user can do about an error, or nothing.
 func hintFor(ctx context.Context, config genericclioptions.RESTClientGetter, err error) string {
 	if clientcmd.IsEmptyConfig(err) {

@@ -81,7 +81,7 @@ func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
 func hide(host string, paths []string) *strings.Replacer {
 	var replaced []string
 	add := func(text, by string) {
-		if len(text) > 2 && !slices.Contains(replaced, text) {
+		if text != "" && !slices.Contains(replaced, text) {
 			replaced = append(replaced, text, by)
 		}
 	}
@@ -89,7 +89,9 @@ func hide(host string, paths []string) *strings.Replacer {
 	add(host, server)
 	if address, err := url.Parse(host); err == nil {
 		add(address.Host, server)
-		add(address.Hostname(), server)
+		if strings.ContainsAny(address.Hostname(), ".:") {
+			add(address.Hostname(), server) // Another name could be a word of a sentence.
+		}
 	}
 	for _, path := range paths {
 		add(path, "(kubeconfig)")
@@ -109,28 +111,42 @@ func (c *cluster) user(ctx context.Context) string {
 // text returns a text of a command or the server as the page may show it.
 func (c *cluster) text(of string) string { return c.hidden.Replace(printable.Text(of)) }
 
-// sentence returns what the page shows of an error: the message of the server, and what the user can do about it.
-func (c *cluster) sentence(ctx context.Context, err error) string {
+const unreachable = "The API server does not respond"
+
+// explain returns what the page shows of an error: the message of the server, and what the user can do about it.
+func (c *cluster) explain(ctx context.Context, err error) (text, do string) {
 	var failed *url.Error
 	var dial *net.OpError
 	if errors.As(err, &failed) || errors.As(err, &dial) {
-		return "The API server does not respond. kubectl cluster-info shows whether kubectl reaches it"
+		return unreachable, "kubectl cluster-info shows whether kubectl reaches it"
 	}
-	return c.text(cli.Explain(ctx, c.config, err).Error())
+	do, err = cli.HintOf(cli.Explain(ctx, c.config, err))
+	return c.text(err.Error()), c.text(do)
+}
+
+// sentence returns what a stream says of an error: for a missing permission, which one it is, rather than the message of the server.
+func (c *cluster) sentence(ctx context.Context, err error) string {
+	text, do := c.explain(ctx, err)
+	switch {
+	case do == "":
+		return text
+	case apierrors.IsForbidden(err):
+		return do
+	}
+	return text + "\n" + do
 }
 
 // refusal returns the response for an error.
-func (c *cluster) refusal(err error) *refusal {
+func (c *cluster) refusal(ctx context.Context, err error) *refusal {
 	if known := (*refusal)(nil); errors.As(err, &known) {
 		return known
 	}
+	code := http.StatusBadGateway
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
-		code := int(status.Status().Code)
-		if code < http.StatusBadRequest || code == http.StatusUnauthorized {
-			code = http.StatusBadGateway // 401 is the end of the login of the page.
+		if of := int(status.Status().Code); of >= http.StatusBadRequest && of != http.StatusUnauthorized {
+			code = of // 401 is for the end of the login of the page.
 		}
-		text, do, _ := strings.Cut(c.sentence(context.Background(), err), "\n")
-		return &refusal{code, text, do}
 	}
-	return &refusal{http.StatusBadGateway, c.sentence(context.Background(), err), ""}
+	text, do := c.explain(ctx, err)
+	return &refusal{code, text, do}
 }

@@ -156,10 +156,10 @@ func (d *dashboard) namespace(ctx context.Context, cluster *cluster) (namespace,
 // kubectl config use-context.
 func newRuns(plugin Plugin, flags *pflag.FlagSet, cluster *cluster) *runs {
 	r := &runs{plugin: plugin, timeout: runTimeout}
-	flags.Visit(func(flag *pflag.Flag) {
-		switch flag.Name {
-		case "namespace":
-		case "context":
+	flags.VisitAll(func(flag *pflag.Flag) {
+		switch {
+		case !flag.Changed, flag.Name == "namespace":
+		case flag.Name == "context":
 			r.context = flag.Value.String()
 		default:
 			values := []string{flag.Value.String()}

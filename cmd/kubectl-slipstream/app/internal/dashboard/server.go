@@ -88,7 +88,7 @@ func (s *server) routes() map[string]func(*call) error {
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if err := s.serve(w, r); err != nil && !errors.Is(err, errClosed) {
-		s.fail(w, err)
+		s.fail(w, r, err)
 	}
 }
 
@@ -119,8 +119,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) error {
 }
 
 // fail responds with an error.
-func (s *server) fail(w http.ResponseWriter, err error) {
-	refused := s.cluster.refusal(err)
+func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	refused := s.cluster.refusal(r.Context(), err)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(refused.status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": refused.text, "do": refused.do}) // The client may have closed the connection.
