@@ -4,21 +4,16 @@
 package dashboard
 
 import (
+	"context"
 	"slices"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
-
-// permission is what an action needs of a resource of configbutler.ai, or of another group.
-type permission struct{ verb, group, resource, subresource string }
-
-// own returns a permission for a resource of configbutler.ai.
-func own(verb, resource, subresource string) permission {
-	return permission{verb, v1alpha1.GroupName, resource, subresource}
-}
 
 // action is a command of the plugin that the page runs on an object.
 type action struct {
@@ -59,25 +54,25 @@ func actionsOf(resource string) []action {
 		return []action{
 			{
 				name: "dismiss", title: "Dismiss", command: "dismiss", prefix: "syncstatus/", writes: true,
-				needs: own("create", resource, "dismiss"),
+				needs: permission{"create", resource, "dismiss"},
 			},
-			{name: "retry", title: "Try again", command: "retry", writes: true, needs: own("create", resource, "retry")},
+			{name: "retry", title: "Try again", command: "retry", writes: true, needs: permission{"create", resource, "retry"}},
 		}
 	case ofDestinations:
 		return append([]action{{
 			name: "sync", title: "Compare with the cluster", command: "sync", prefix: "gitdestination/", options: []string{"full"}, writes: true,
-			needs: own("create", resource, "sync"),
+			needs: permission{"create", resource, "sync"},
 		}}, suspensions(resource, "")...)
 	case ofPipelines:
 		return append([]action{{
 			name: "sync-pipeline", title: "Send what is missing", command: "sync-pipeline", options: []string{"scope", "full"}, writes: true,
-			needs: own("create", resource, "sync"),
+			needs: permission{"create", resource, "sync"},
 		}}, suspensions(resource, "syncpipeline/")...)
 	case ofChanges:
 		return changeActions()
 	case ofObjects:
 		return []action{{
-			name: "blame", title: "Who wrote each line", command: "blame", options: []string{"object"}, needs: own("list", ofChanges, ""),
+			name: "blame", title: "Who wrote each line", command: "blame", options: []string{"object"}, needs: permission{"list", ofChanges, ""},
 		}}
 	}
 	return nil
@@ -88,44 +83,44 @@ func environmentActions() []action {
 	return []action{
 		{
 			name: "sync", title: "Take changes", command: "sync", options: []string{"action", "force", "workloads"}, writes: true,
-			needs: own("create", of, "sync"),
+			needs: permission{"create", of, "sync"},
 		},
-		{name: "dismiss", title: "Dismiss", command: "dismiss", writes: true, needs: own("create", of, "dismiss")},
+		{name: "dismiss", title: "Dismiss", command: "dismiss", writes: true, needs: permission{"create", of, "dismiss"}},
 		{
-			name: "undismiss", title: "Offer again", command: "undismiss", writes: true, needs: own("create", of, "undismiss"),
+			name: "undismiss", title: "Offer again", command: "undismiss", writes: true, needs: permission{"create", of, "undismiss"},
 			pointless: unless("Nothing is dismissed", has("status", "dismissedCatalogSync"), has("status", "dismissedDependencySync")),
 		},
 		{
 			name: "resolve", title: "Resolve conflicts", command: "resolve", options: []string{"choices"}, writes: true,
-			needs: own("create", of, "resolve"), pointless: unless("There are no conflicts", has("status", "conflicts")),
+			needs: permission{"create", of, "resolve"}, pointless: unless("There are no conflicts", has("status", "conflicts")),
 		},
 		{
 			name: "rollback", title: "Go back to a revision", command: "rollback", options: []string{"revision"}, writes: true,
-			needs: own("create", of, "rollback"),
+			needs: permission{"create", of, "rollback"},
 		},
 		unpin(of, ""),
-		{name: "rediscover", title: "Search for dependencies", command: "rediscover", writes: true, needs: own("create", of, "rediscover")},
-		{name: "diff", title: "Show what a sync would change", command: "diff", needs: own("get", of, "diff")},
+		{name: "rediscover", title: "Search for dependencies", command: "rediscover", writes: true, needs: permission{"create", of, "rediscover"}},
+		{name: "diff", title: "Show what a sync would change", command: "diff", needs: permission{"get", of, "diff"}},
 		{
 			name: "explain-drift", title: "Explain the difference", command: "explain-drift", options: []string{"object"},
-			needs: own("get", of, "diff"),
+			needs: permission{"get", of, "diff"},
 		},
-		{name: "missing", title: "Show what is missing", command: "missing", needs: own("get", ofCatalogs, "")},
+		{name: "missing", title: "Show what is missing", command: "missing", needs: permission{"get", ofCatalogs, ""}},
 	}
 }
 
 func catalogActions() []action {
 	const of, prefix = ofCatalogs, "catalog/"
 	return []action{
-		{name: "sync", title: "Read the source now", command: "sync", prefix: prefix, writes: true, needs: own("create", of, "sync")},
+		{name: "sync", title: "Read the source now", command: "sync", prefix: prefix, writes: true, needs: permission{"create", of, "sync"}},
 		{
 			name: "rollback", title: "Go back to a revision", command: "rollback", prefix: prefix, options: []string{"revision"}, writes: true,
-			needs: own("create", of, "rollback"),
+			needs: permission{"create", of, "rollback"},
 		},
 		unpin(of, prefix),
-		{name: "pause", title: "Pause", command: "pause", options: []string{"for"}, writes: true, needs: own("patch", of, "")},
+		{name: "pause", title: "Pause", command: "pause", options: []string{"for"}, writes: true, needs: permission{"patch", of, ""}},
 		{
-			name: "resume", title: "End the pause", command: "resume", writes: true, needs: own("patch", of, ""),
+			name: "resume", title: "End the pause", command: "resume", writes: true, needs: permission{"patch", of, ""},
 			pointless: unless("It is not paused", has("spec", "pauseUntil")),
 		},
 	}
@@ -135,18 +130,27 @@ func catalogActions() []action {
 func changeActions() []action {
 	const of = ofChanges
 	return []action{
-		{name: "show", title: "Show the change", command: "show", needs: own("get", of, "diff")},
-		{name: "undo", title: "Undo this change", command: "undo", writes: true, asks: true, needs: own("get", of, "diff")},
+		{name: "show", title: "Show the change", command: "show", needs: permission{"get", of, "diff"}},
+		{name: "undo", title: "Undo this change", command: "undo", writes: true, asks: true, needs: permission{"get", of, "diff"}},
 		{
 			name: "restore", title: "Restore the object to this state", command: "restore", writes: true, asks: true,
-			needs: own("get", ofDestinations, "objects"),
+			needs: permission{"get", ofDestinations, "objects"}, pointless: deletes,
 		},
 	}
 }
 
+// deletes says why there is nothing to restore after a deletion.
+func deletes(change map[string]any) string {
+	operation, _, err := unstructured.NestedString(change, "spec", "operation")
+	if err == nil && v1alpha1.ChangeOperation(operation) == v1alpha1.ChangeDelete {
+		return "The object did not exist after this change: undo creates it again"
+	}
+	return ""
+}
+
 func unpin(resource, prefix string) action {
 	return action{
-		name: "unpin", title: "Let it go forward again", command: "unpin", prefix: prefix, writes: true, needs: own("patch", resource, ""),
+		name: "unpin", title: "Let it go forward again", command: "unpin", prefix: prefix, writes: true, needs: permission{"patch", resource, ""},
 		pointless: unless("It is not pinned", has("spec", "pinnedRevision")),
 	}
 }
@@ -154,7 +158,7 @@ func unpin(resource, prefix string) action {
 func suspensions(resource, prefix string) []action {
 	return []action{
 		{
-			name: "suspend", title: "Suspend", command: "suspend", prefix: prefix, writes: true, needs: own("patch", resource, ""),
+			name: "suspend", title: "Suspend", command: "suspend", prefix: prefix, writes: true, needs: permission{"patch", resource, ""},
 			pointless: func(object map[string]any) string {
 				if has("spec", "suspend")(object) {
 					return "It is suspended already"
@@ -163,7 +167,7 @@ func suspensions(resource, prefix string) []action {
 			},
 		},
 		{
-			name: "unsuspend", title: "End the suspension", command: "unsuspend", prefix: prefix, writes: true, needs: own("patch", resource, ""),
+			name: "unsuspend", title: "End the suspension", command: "unsuspend", prefix: prefix, writes: true, needs: permission{"patch", resource, ""},
 			pointless: unless("It is not suspended", has("spec", "suspend")),
 		},
 	}
@@ -214,37 +218,47 @@ func (s *server) actions(c *call) error {
 	if err := c.decode(&of); err != nil {
 		return err
 	}
-	if of.Resource == ofObjects {
-		if err := checkName("namespace", of.Namespace); err != nil {
-			return err
-		}
-	} else if err := of.check(); err != nil {
+	if err := of.checkWith(ofObjects); err != nil {
 		return err
 	}
 	all := actionsOf(of.Resource)
-	needed := make([][]permission, len(all))
-	var object map[string]any
-	if of.Resource != ofObjects && len(all) > 0 {
-		found, err := s.cluster.objectsOf(of.Resource, of.Namespace).Get(c.r.Context(), of.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		object = found.Object
+	object, err := s.stateOf(c.r.Context(), of)
+	if err != nil {
+		return err
 	}
+	needed := make([][]authorizationv1.ResourceAttributes, len(all))
 	for i, a := range all {
-		needed[i] = append([]permission{a.needs}, written(of.Resource, a, object)...)
+		needed[i] = []authorizationv1.ResourceAttributes{a.needs.attributes(of)}
+		if of.Resource == ofChanges {
+			needed[i] = append(needed[i], written(a, object)...)
+		}
 	}
-	missing, err := s.reviews.missing(c.r.Context(), of, needed)
+	missing, err := s.reviews.missing(c.r.Context(), needed)
 	if err != nil {
 		return err
 	}
 	out := make([]offered, len(all))
 	for i, a := range all {
-		out[i] = offered{a.name, a.title, missing[i] == "", missing[i]}
-		if missing[i] == "" && a.pointless != nil {
-			out[i].Reason = a.pointless(object)
-			out[i].Allowed = out[i].Reason == ""
+		reason := missing[i]
+		if reason == "" && a.pointless != nil && object != nil {
+			reason = a.pointless(object)
 		}
+		out[i] = offered{a.name, a.title, reason == "", reason}
 	}
 	return respond(c, map[string]any{"actions": out})
+}
+
+// stateOf returns the object that actions are about, nil if the user may not read it.
+func (s *server) stateOf(ctx context.Context, of target) (map[string]any, error) {
+	if of.Resource == ofObjects {
+		return nil, nil
+	}
+	found, err := s.cluster.objectsOf(of.Resource, of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return found.Object, nil
 }

@@ -15,7 +15,9 @@ import (
 	"net/http"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -109,13 +111,19 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 		s.feed(namespace).run(ctx)
 	}()
 	d.link(ctx, s, !d.noOpen)
-	go d.links(ctx, s)
+	if cli.IsTerminal(d.In) {
+		_, _ = fmt.Fprintln(d.ErrOut, "Enter prints a new link, and Ctrl-C ends the page") // Nothing depends on it.
+		go d.links(ctx, s)
+	}
 	err = serve(ctx, listener, s)
 	cancel(err)
 	<-following
-	if errors.Is(context.Cause(ctx), errIdle) {
+	switch {
+	case errors.Is(err, errIdle):
 		_, _ = fmt.Fprintln(d.ErrOut, errIdle.Error()) // Nothing depends on it.
 		return nil
+	case errors.Is(err, context.Canceled):
+		return nil // The user has ended it.
 	}
 	return err
 }
@@ -157,25 +165,35 @@ func (d *dashboard) namespace(ctx context.Context, cluster *cluster) (namespace,
 func newRuns(plugin Plugin, flags *pflag.FlagSet, cluster *cluster) *runs {
 	r := &runs{plugin: plugin, timeout: runTimeout}
 	flags.VisitAll(func(flag *pflag.Flag) {
-		switch {
-		case !flag.Changed, flag.Name == "namespace":
-		case flag.Name == "context":
-			r.context = flag.Value.String()
-		default:
-			values := []string{flag.Value.String()}
-			if several, ok := flag.Value.(pflag.SliceValue); ok {
-				values = several.GetSlice()
-			}
-			for _, value := range values {
-				r.connection = append(r.connection, "--"+flag.Name+"="+value)
+		if !flag.Changed || flag.Name == "namespace" {
+			return
+		}
+		values := []string{flag.Value.String()}
+		if several, ok := flag.Value.(pflag.SliceValue); ok {
+			values = several.GetSlice()
+		}
+		for _, value := range values {
+			r.connection = append(r.connection, "--"+flag.Name+"="+value)
+			switch {
+			case slices.Contains(namingFlags, flag.Name):
+				r.shown = append(r.shown, "--"+flag.Name+"="+value)
+			case slices.Contains(hiddenFlags, flag.Name):
+				r.shown = append(r.shown, "--"+flag.Name+"="+strings.ToUpper(flag.Name))
 			}
 		}
 	})
-	if cluster.context != "" {
-		r.connection = append(r.connection, "--context="+cluster.context)
+	if context := "--context=" + cluster.context; cluster.context != "" && !slices.Contains(r.connection, context) {
+		r.connection = append(r.connection, context)
 	}
 	return r
 }
+
+// namingFlags choose the cluster and the user by names, so the page shows them in commands. hiddenFlags choose them by what the page must
+// not know. They are shown without their values: without them, a command that a user copies would go to another cluster.
+var (
+	namingFlags = []string{"context", "cluster", "user", "as", "as-group", "as-uid", "as-user-extra"}
+	hiddenFlags = []string{"kubeconfig", "server", "token"}
+)
 
 // link prints a new link, and opens it in a browser if the output is a terminal.
 func (d *dashboard) link(ctx context.Context, s *server, open bool) {
@@ -188,9 +206,6 @@ func (d *dashboard) link(ctx context.Context, s *server, open bool) {
 
 // links prints a new link for each line that the user enters.
 func (d *dashboard) links(ctx context.Context, s *server) {
-	if !cli.IsTerminal(d.In) {
-		return
-	}
 	for lines := bufio.NewReader(d.In); ctx.Err() == nil; {
 		if _, err := lines.ReadString('\n'); err != nil {
 			return
@@ -218,7 +233,7 @@ func openBrowser(ctx context.Context, link string) {
 // serve serves the page until ctx ends.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader,
+		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stopped := make(chan struct{})

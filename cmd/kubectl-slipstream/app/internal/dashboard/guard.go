@@ -6,6 +6,7 @@ package dashboard
 import (
 	"mime"
 	"net/http"
+	"strings"
 )
 
 // contentPolicy lets the page load only its own files, and connect only to this server. Trusted Types refuse HTML that a script makes of texts.
@@ -30,7 +31,10 @@ type guard struct {
 	protection *http.CrossOriginProtection
 }
 
-func newGuard(host string) *guard { return &guard{host, http.NewCrossOriginProtection()} }
+// newGuard returns a guard for an address. Browsers leave out the standard port.
+func newGuard(address string) *guard {
+	return &guard{strings.TrimSuffix(address, ":80"), http.NewCrossOriginProtection()}
+}
 
 // checkHost refuses a request to another host. A page of another site can reach this server by a name that resolves to its address, but its
 // requests have that name as Host.

@@ -71,15 +71,13 @@ func (i *invocation) args() []string {
 	return slices.Concat(args, []string{"--"}, i.arguments)
 }
 
-// line returns the command as a user writes it. context is the one that the user has given, or empty.
-func (i *invocation) line(context string) string {
+// line returns the command as a user writes it, with the flags of the connection.
+func (i *invocation) line(connection []string) string {
 	words := slices.Concat([]string{"kubectl", "slipstream", i.command}, i.arguments, i.flags)
 	if i.namespace != "" {
 		words = append(words, "-n", i.namespace)
 	}
-	if context != "" {
-		words = append(words, "--context="+context)
-	}
+	words = append(words, connection...)
 	for at := range words {
 		words[at] = cli.Quoted(words[at])
 	}

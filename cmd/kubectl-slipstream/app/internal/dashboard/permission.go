@@ -6,7 +6,6 @@ package dashboard
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -44,14 +43,13 @@ type review struct {
 }
 
 // missing returns for each list of permissions which one the user lacks, as a sentence. It is empty if the user has them all.
-func (r *reviews) missing(ctx context.Context, of target, needed [][]permission) ([]string, error) {
+func (r *reviews) missing(ctx context.Context, needed [][]authorizationv1.ResourceAttributes) ([]string, error) {
 	missing := make([]string, len(needed))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelReviews)
 	for i, permissions := range needed {
 		group.Go(func() error {
-			for _, p := range permissions {
-				attributes := p.attributes(of)
+			for _, attributes := range permissions {
 				allowed, err := r.allowed(ctx, attributes)
 				if err != nil {
 					return err
@@ -67,12 +65,15 @@ func (r *reviews) missing(ctx context.Context, of target, needed [][]permission)
 	return missing, group.Wait()
 }
 
+// permission is a verb on a resource of configbutler.ai.
+type permission struct{ verb, resource, subresource string }
+
 // attributes returns the permission for an object. One for another resource is for all objects of the namespace.
 func (p permission) attributes(of target) authorizationv1.ResourceAttributes {
 	attributes := authorizationv1.ResourceAttributes{
-		Verb: p.verb, Group: p.group, Resource: p.resource, Subresource: p.subresource, Namespace: of.Namespace,
+		Verb: p.verb, Group: v1alpha1.GroupName, Resource: p.resource, Subresource: p.subresource, Namespace: of.Namespace,
 	}
-	if p.resource == of.Resource && p.group == v1alpha1.GroupName {
+	if p.resource == of.Resource {
 		attributes.Name = of.Name
 	}
 	return attributes
@@ -118,9 +119,9 @@ func lacks(of authorizationv1.ResourceAttributes) string {
 	return text
 }
 
-// written returns the permissions for the object of a Change that an action writes.
-func written(resource string, a action, change map[string]any) []permission {
-	if resource != ofChanges || !a.writes {
+// written returns the permissions that an action of a Change needs for its object.
+func written(a action, change map[string]any) []authorizationv1.ResourceAttributes {
+	if !a.writes {
 		return nil
 	}
 	object, _, err := unstructured.NestedStringMap(change, "spec", "object")
@@ -131,17 +132,21 @@ func written(resource string, a action, change map[string]any) []permission {
 	if err != nil {
 		return nil // As above.
 	}
-	operation, _, _ := unstructured.NestedString(change, "spec", "operation")
-	verbs := []string{"get", "update"}
-	if a.name == "undo" && slices.Contains([]string{string(v1alpha1.ChangeCreate)}, operation) {
-		verbs = []string{"get", "delete"}
+	verb := "update"
+	switch operation, _, _ := unstructured.NestedString(change, "spec", "operation"); v1alpha1.ChangeOperation(operation) {
+	case v1alpha1.ChangeCreate:
+		if a.name == "undo" {
+			verb = "delete"
+		}
+	case v1alpha1.ChangeDelete:
+		verb = "create"
 	}
-	if operation == string(v1alpha1.ChangeDelete) {
-		verbs = []string{"get", "create"}
+	needed := authorizationv1.ResourceAttributes{
+		Verb: "get", Group: version.Group, Resource: object["resource"], Namespace: object["namespace"], Name: object["name"],
 	}
-	var needed []permission
-	for _, verb := range verbs {
-		needed = append(needed, permission{verb, version.Group, object["resource"], ""})
+	other := needed
+	if other.Verb = verb; verb == "create" {
+		other.Name = "" // The name of a new object is not known to an authorizer.
 	}
-	return needed
+	return []authorizationv1.ResourceAttributes{needed, other}
 }

@@ -52,6 +52,17 @@ func (t *target) check() error {
 	return checkName("namespace", t.Namespace)
 }
 
+// checkWith also accepts one resource that is not of configbutler.ai. Its target is a namespace, or nothing if its objects have none.
+func (t *target) checkWith(other string) error {
+	if t.Resource != other {
+		return t.check()
+	}
+	if t.Namespace == "" {
+		return nil
+	}
+	return checkName("namespace", t.Namespace)
+}
+
 func checkResource(resource string) error {
 	if !slices.Contains(listed, resource) {
 		return &refusal{http.StatusBadRequest, fmt.Sprintf("The page has no resource %q", resource), ""}

@@ -37,8 +37,8 @@ type runs struct {
 	plugin Plugin
 	// connection are the flags that set the cluster and the user.
 	connection []string
-	// context is the flag --context, empty if it is not given.
-	context string
+	// shown are those of them that the page may know.
+	shown []string
 	// timeout is runTimeout, unless a test is in a hurry.
 	timeout time.Duration
 }
@@ -93,8 +93,10 @@ func (s *server) run(c *call) error {
 		case <-ctx.Done():
 		}
 	}()
-	out := &runOutput{to: newStreamWriter(c.w), cluster: s.cluster, cancel: cancel}
-	out.send(commandMessage{invoked.line(s.runs.context)})
+	writer := newStreamWriter(c.w)
+	defer writer.end()
+	out := &runOutput{to: writer, cluster: s.cluster, cancel: cancel}
+	out.send(commandMessage{invoked.line(s.runs.shown)})
 	out.send(s.runs.execute(ctx, invoked, out))
 	return errClosed
 }
@@ -106,11 +108,7 @@ func (s *server) invocation(ctx context.Context, request *runRequest) (*invocati
 		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no action of %q", request.Action, request.Resource), ""}
 	}
 	a := actionsOf(request.Resource)[at]
-	if request.Resource == ofObjects {
-		if err := checkName("namespace", request.Namespace); err != nil {
-			return nil, err
-		}
-	} else if err := request.check(); err != nil {
+	if err := request.checkWith(ofObjects); err != nil {
 		return nil, err
 	}
 	if a.writes && !request.Preview {

@@ -44,6 +44,11 @@ func (s *streamWriter) write(messages ...any) error {
 	return s.control.Flush()
 }
 
+// end removes the time limit from the connection, which is used again.
+func (s *streamWriter) end() {
+	_ = s.control.SetWriteDeadline(time.Time{}) // The connection is closed if it fails.
+}
+
 // stream sends all rows, and then changes, until the client closes the request or the session ends.
 func (s *server) stream(c *call) error {
 	if err := c.decode(&struct{}{}); err != nil {
@@ -55,6 +60,7 @@ func (s *server) stream(c *call) error {
 	}
 	defer s.hub.unsubscribe(subscription)
 	out := newStreamWriter(c.w)
+	defer out.end()
 	first := s.hello
 	first.AllowChanges = s.allow.Load()
 	allowed := first.AllowChanges
