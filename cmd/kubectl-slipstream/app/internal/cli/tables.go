@@ -207,8 +207,8 @@ func rowsOf(table *metav1.Table) ([]*Row, error) {
 			Labels: of.Labels, Cells: make([]string, len(from.Cells)),
 		}
 		for i, cell := range from.Cells {
-			if r.Cells[i] = fmt.Sprint(cell); r.Cells[i] == noCell {
-				r.Cells[i] = ""
+			if text := fmt.Sprint(cell); cell != nil && text != noCell {
+				r.Cells[i] = text
 			}
 		}
 		rows = append(rows, r)

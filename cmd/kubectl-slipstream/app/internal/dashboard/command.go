@@ -39,7 +39,7 @@ const example = `  # Open the page in the browser
   kubectl slipstream dashboard -n teams --allow-changes`
 
 const (
-	// idleTimeout is the time without a request after which the command ends.
+	// idleTimeout is the time without a request after which the command ends. A stream is one request.
 	idleTimeout = 8 * time.Hour
 	// stopTimeout is how long requests may take when the command ends.
 	stopTimeout = time.Second
@@ -56,11 +56,13 @@ type dashboard struct {
 	port          uint16
 	allowChanges  bool
 	noOpen        bool
+	// idle is the time without a request after which the command ends.
+	idle time.Duration
 }
 
 // NewCommand returns the command. The page runs the commands of the plugin.
 func NewCommand(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, plugin Plugin) *cobra.Command {
-	d := &dashboard{IOStreams: streams, config: config, plugin: plugin}
+	d := &dashboard{IOStreams: streams, config: config, plugin: plugin, idle: idleTimeout}
 	command := &cobra.Command{
 		Use:   "dashboard",
 		Short: "Show catalogs, environments and changes on a page in the browser",
@@ -102,9 +104,9 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	idle := time.AfterFunc(idleTimeout, func() { cancel(errIdle) })
+	idle := time.AfterFunc(d.idle, func() { cancel(errIdle) })
 	defer idle.Stop()
-	s.used = func() { idle.Reset(idleTimeout) }
+	s.used = func() { idle.Reset(d.idle) }
 	following := make(chan struct{})
 	go func() {
 		defer close(following)
