@@ -57,24 +57,24 @@ func TestRequestsOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := p.request(t.Context(), t, test.path, `{"resource":"environments"}`)
 			test.change(r)
-			response, body := p.do(t, r)
-			if response.StatusCode != test.status {
-				t.Errorf("status %d, want %d: %s", response.StatusCode, test.status, body)
+			got := p.do(t, r)
+			if got.status != test.status {
+				t.Errorf("status %d, want %d: %s", got.status, test.status, got.body)
 			}
-			checkHeaders(t, response)
+			checkHeaders(t, got.header)
 		})
 	}
 }
 
 // checkHeaders checks the headers of a response, and that it allows nothing to other sites.
-func checkHeaders(t *testing.T, response *http.Response) {
+func checkHeaders(t *testing.T, of http.Header) {
 	t.Helper()
 	for name, want := range headers {
-		if found := response.Header.Values(name); len(found) != 1 || found[0] != want {
+		if found := of.Values(name); len(found) != 1 || found[0] != want {
 			t.Errorf("%s is %q, want %q", name, found, want)
 		}
 	}
-	for name := range maps.Keys(response.Header) {
+	for name := range maps.Keys(of) {
 		if strings.HasPrefix(name, "Access-Control-") || name == "Set-Cookie" {
 			t.Errorf("the response has %s", name)
 		}
@@ -137,11 +137,11 @@ func TestFiles(t *testing.T) {
 	} {
 		r := p.request(t.Context(), t, path, "")
 		r.Method, r.Body, r.ContentLength, r.Header = http.MethodGet, nil, 0, http.Header{}
-		response, body := p.do(t, r)
-		if response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != kind {
-			t.Errorf("%s: status %d, type %s: %s", path, response.StatusCode, response.Header.Get("Content-Type"), body)
+		got := p.do(t, r)
+		if got.status != http.StatusOK || got.header.Get("Content-Type") != kind {
+			t.Errorf("%s: status %d, type %s: %s", path, got.status, got.header.Get("Content-Type"), got.body)
 		}
-		checkHeaders(t, response)
+		checkHeaders(t, got.header)
 	}
 }
 
@@ -150,9 +150,9 @@ func TestOptionsOfTheServer(t *testing.T) {
 	p := open(t, newCluster(t))
 	r := p.request(t.Context(), t, "/", "")
 	r.Method, r.Body, r.URL.Opaque = http.MethodOptions, io.NopCloser(bytes.NewReader(nil)), "*"
-	response, _ := p.do(t, r)
-	if response.StatusCode != http.StatusNotFound {
-		t.Errorf("status %d", response.StatusCode)
+	got := p.do(t, r)
+	if got.status != http.StatusNotFound {
+		t.Errorf("status %d", got.status)
 	}
-	checkHeaders(t, response)
+	checkHeaders(t, got.header)
 }

@@ -99,11 +99,11 @@ func TestChange(t *testing.T) {
 	c := newCluster(t)
 	c.objects["namespaces/server/changes/a-1"] = change("Update")
 	p := login(t, c)
-	type response struct {
+	type changed struct {
 		Change               map[string]any
 		Before, After, Error string
 	}
-	var got response
+	var got changed
 	p.read(t, "/api/change", `{"namespace":"server","name":"a-1"}`, &got)
 	if got.Error == "" || got.Before != "" || got.Change["spec"] == nil {
 		t.Errorf("without contents: %+v", got)
@@ -113,7 +113,7 @@ func TestChange(t *testing.T) {
 			"apiVersion": "configbutler.ai/v1alpha1", "kind": "ChangeDiff", "after": map[string]any{"kind": "Deployment", "spec": map[string]any{"replicas": 2}},
 		}
 	})
-	got = response{}
+	got = changed{}
 	p.read(t, "/api/change", `{"namespace":"server","name":"a-1"}`, &got)
 	if got.Error != "" || got.Before != "" || got.After != "kind: Deployment\nspec:\n  replicas: 2\n" {
 		t.Errorf("with contents: %+v", got)

@@ -101,26 +101,33 @@ func (p *page) request(ctx context.Context, t *testing.T, path string, body any)
 	return r
 }
 
-// do sends a request, and returns the response with its body.
-func (p *page) do(t *testing.T, r *http.Request) (*http.Response, string) {
+// response is a response that was read.
+type response struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// do sends a request, and reads the response.
+func (p *page) do(t *testing.T, r *http.Request) response {
 	t.Helper()
-	response, err := p.client.Do(r)
+	received, err := p.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(response.Body)
+	defer func() { _ = received.Body.Close() }()
+	body, err := io.ReadAll(received.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return response, string(body)
+	return response{received.StatusCode, received.Header, string(body)}
 }
 
 // call calls the API, and returns the status and the body.
 func (p *page) call(t *testing.T, path string, body any) (int, string) {
 	t.Helper()
-	response, text := p.do(t, p.request(t.Context(), t, path, body))
-	return response.StatusCode, text
+	received := p.do(t, p.request(t.Context(), t, path, body))
+	return received.status, received.body
 }
 
 // read calls the API, and decodes a successful response.
@@ -159,7 +166,7 @@ type stream struct {
 func (p *page) stream(t *testing.T, path string, body any) *stream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	response, err := p.client.Do(p.request(ctx, t, path, body)) //nolint:bodyclose // Closed below.
+	response, err := p.client.Do(p.request(ctx, t, path, body))
 	if err != nil {
 		cancel()
 		t.Fatal(err)
