@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,17 +109,38 @@ func (c *cluster) user(ctx context.Context) string {
 	return found.Status.UserInfo.Username
 }
 
-// text returns a text of a command or the server as the page may show it.
-func (c *cluster) text(of string) string { return c.hidden.Replace(printable.Text(of)) }
+// connection matches the addresses in an error of a connection.
+var connection = regexp.MustCompile(`\b(dial|read|write) (tcp|udp)(: lookup)? \S+( on \S+)?`)
 
-const unreachable = "The API server does not respond"
+// text returns a text of a command or the server as the page may show it.
+func (c *cluster) text(of string) string {
+	return connection.ReplaceAllString(c.hidden.Replace(printable.Text(of)), "$1 $2")
+}
+
+const (
+	unreachable   = "The API server does not respond"
+	unreachableDo = "kubectl cluster-info shows whether kubectl reaches it"
+)
+
+// isUnreachable reports whether there was no connection to the API server. The error has the addresses of both ends.
+func isUnreachable(err error) bool {
+	var failed *url.Error
+	var dial *net.OpError
+	return (errors.As(err, &failed) || errors.As(err, &dial)) && !cli.IsOver(err)
+}
+
+// failure returns what the page shows of the error of a command, which explains itself.
+func (c *cluster) failure(err error) string {
+	if isUnreachable(err) {
+		return unreachable + "\n" + unreachableDo
+	}
+	return c.text(err.Error())
+}
 
 // explain returns what the page shows of an error: the message of the server, and what the user can do about it.
 func (c *cluster) explain(ctx context.Context, err error) (text, do string) {
-	var failed *url.Error
-	var dial *net.OpError
-	if errors.As(err, &failed) || errors.As(err, &dial) {
-		return unreachable, "kubectl cluster-info shows whether kubectl reaches it"
+	if isUnreachable(err) {
+		return unreachable, unreachableDo
 	}
 	do, err = cli.HintOf(cli.Explain(ctx, c.config, err))
 	return c.text(err.Error()), c.text(do)

@@ -43,7 +43,7 @@ const (
 	idleTimeout = 8 * time.Hour
 	// stopTimeout is how long requests may take when the command ends.
 	stopTimeout = time.Second
-	// headerTimeout and maxHeader limit how long a request takes to arrive, and the bytes of its headers.
+	// headerTimeout limits how long the headers of a request take to arrive, and then its body. maxHeader limits the bytes of the headers.
 	headerTimeout, maxHeader = 10 * time.Second, 32 << 10
 )
 

@@ -176,13 +176,13 @@ func (i *invocation) addWorkloads(workloads []string) error {
 	return nil
 }
 
-// addChoices adds the decisions about conflicts.
+// addChoices adds the decisions about conflicts. Without any, the command shows both sides of each field.
 func (i *invocation) addChoices(a action, choices []choice) error {
 	if !slices.Contains(a.options, "choices") {
 		return nil
 	}
-	if len(choices) == 0 || len(choices) > maxItems {
-		return &refusal{http.StatusBadRequest, fmt.Sprintf("Decide about 1 to %d fields", maxItems), ""}
+	if len(choices) > maxItems {
+		return &refusal{http.StatusBadRequest, fmt.Sprintf("More than %d fields cannot be decided at once", maxItems), "Decide about some first"}
 	}
 	flags := map[string]string{"ours": "--keep=", "theirs": "--take="}
 	for _, c := range choices {

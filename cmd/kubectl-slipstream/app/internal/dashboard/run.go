@@ -137,7 +137,7 @@ func (r *runs) execute(ctx context.Context, invoked *invocation, out *runOutput)
 	noted.end()
 	exit := exitMessage{Exit: cli.ExitCode(err)}
 	if cli.IsFailure(err) {
-		exit.Error = out.cluster.text(err.Error())
+		exit.Error = out.cluster.failure(err)
 	}
 	return exit
 }

@@ -131,7 +131,7 @@ func TestArguments(t *testing.T) {
 		`{"action":"sync",` + alice + `,"options":{"revision":3}}`,
 		`{"action":"sync",` + alice + `,"options":{"kubeconfig":"/etc/passwd"}}`,
 		`{"action":"rollback",` + alice + `,"options":{"revision":-1}}`,
-		`{"action":"resolve",` + alice + `}`,
+		`{"action":"resolve",` + alice + `,"options":{"choices":[` + strings.Repeat(`{"field":"all","take":"ours"},`, 200) + `{"field":"all","take":"ours"}]}}`,
 		`{"action":"resolve",` + alice + `,"options":{"choices":[{"field":"--yes","take":"ours"}]}}`,
 		`{"action":"resolve",` + alice + `,"options":{"choices":[{"field":"/spec/replicas","take":"mine"}]}}`,
 		`{"action":"explain-drift",` + alice + `,"options":{"object":"--context=x/y"}}`,
@@ -213,5 +213,21 @@ func TestEndOfRun(t *testing.T) {
 	for _, run := range runs {
 		run.cancel()
 		<-ended
+	}
+}
+
+// TestUnreachable ends a command without the address of the cluster if it does not respond.
+func TestUnreachable(t *testing.T) {
+	c := newCluster(t)
+	p := login(t, c)
+	c.Listener.Close() //nolint:errcheck // The cluster closes it again.
+	c.CloseClientConnections()
+	_, out, end := p.run(t, `{"action":"diff",`+alice+`}`)
+	address := c.Listener.Addr().String()
+	if *end.Exit != 2 || !strings.HasPrefix(end.Error, "The API server does not respond\n") || strings.Contains(out+end.Error, address) {
+		t.Errorf("ended with %d %q after %q", *end.Exit, end.Error, out)
+	}
+	if status, body := p.call(t, "/api/object", `{`+alice+`}`); status != http.StatusBadGateway || strings.Contains(body, address) {
+		t.Errorf("an object: status %d: %s", status, body)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -39,6 +40,11 @@ type call struct {
 
 // decode reads the body of a call.
 func (c *call) decode(into any) error {
+	control := http.NewResponseController(c.w)
+	if err := control.SetReadDeadline(time.Now().Add(headerTimeout)); err != nil {
+		return err
+	}
+	defer func() { _ = control.SetReadDeadline(time.Time{}) }() // The connection is closed if it fails.
 	decoder := json.NewDecoder(http.MaxBytesReader(c.w, c.r.Body, maxBody))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
