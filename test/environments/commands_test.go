@@ -97,6 +97,7 @@ var commandTable = []commandRow{
 	// Catalogs and environments.
 	{line: "status", json: ".items", table: true},
 	{line: "status -l team=a --exit-code", golden: "status-exit-code", code: 1},
+	{line: "dashboard --all-namespaces --no-open", code: 5}, // With the permission, it does not end.
 	{line: "diff alice", golden: "diff-environment", code: 1, json: "EnvironmentDiff", wrong: []string{"diff alise"}},
 	{line: "sync alice --dry-run", golden: "sync-dry-run"},
 	{
