@@ -129,7 +129,7 @@ func TestCodeIsUsedOnce(t *testing.T) {
 	}
 }
 
-// TestFiles checks that the files of the page are served to those who have no session yet.
+// TestFiles checks that the files of the page are served before there is a session.
 func TestFiles(t *testing.T) {
 	p := open(t, newCluster(t))
 	for path, kind := range map[string]string{

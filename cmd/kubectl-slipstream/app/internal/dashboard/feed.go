@@ -33,7 +33,7 @@ type feed struct {
 	hub     *hub
 	// namespace is the one that is shown, empty for all.
 	namespace string
-	// refusedPause and lostPause are the constants, unless a test is in a hurry.
+	// refusedPause and lostPause are the constants of the same name, and shorter in tests.
 	refusedPause, lostPause time.Duration
 }
 

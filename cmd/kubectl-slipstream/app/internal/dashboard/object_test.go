@@ -207,7 +207,7 @@ func TestPatch(t *testing.T) {
 			if status != test.status {
 				t.Errorf("status %d, want %d: %s", status, test.status, body)
 			}
-			if strings.Contains(body, "managedFields") {
+			if strings.Contains(body, "managedFields") || strings.Contains(body, "It has changed since") != (status == http.StatusConflict) {
 				t.Errorf("the response is %s", body)
 			}
 			if written := strings.Join(c.written(), "\n"); written != test.write {

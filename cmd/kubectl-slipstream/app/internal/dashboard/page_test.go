@@ -35,9 +35,15 @@ type page struct {
 // open runs the command dashboard against a cluster, and returns its page without a session.
 func open(t *testing.T, of *cluster, args ...string) *page {
 	t.Helper()
+	return start(t, append([]string{"--server", of.URL, "--kubeconfig", os.DevNull}, args...)...)
+}
+
+// start runs the command dashboard, and returns its page without a session.
+func start(t *testing.T, args ...string) *page {
+	t.Helper()
 	out, printed := io.Pipe()
 	command := app.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: io.Discard})
-	command.SetArgs(append([]string{"dashboard", "--server", of.URL, "--kubeconfig", os.DevNull}, args...))
+	command.SetArgs(append([]string{"dashboard"}, args...))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
@@ -68,13 +74,19 @@ func open(t *testing.T, of *cluster, args ...string) *page {
 func login(t *testing.T, of *cluster, args ...string) *page {
 	t.Helper()
 	p := open(t, of, args...)
+	p.login(t)
+	return p
+}
+
+// login opens the link.
+func (p *page) login(t *testing.T) {
+	t.Helper()
 	var opened struct{ Session string }
 	p.read(t, "/api/session", map[string]string{"code": p.code}, &opened)
 	if len(opened.Session) != 64 {
 		t.Fatalf("the session is %q", opened.Session)
 	}
 	p.session = opened.Session
-	return p
 }
 
 // request returns a request as the page sends it, which a test may change.

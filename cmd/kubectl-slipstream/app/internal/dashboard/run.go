@@ -39,7 +39,7 @@ type runs struct {
 	connection []string
 	// shown are those of them that the page may know.
 	shown []string
-	// timeout is runTimeout, unless a test is in a hurry.
+	// timeout is runTimeout, and shorter in tests.
 	timeout time.Duration
 }
 

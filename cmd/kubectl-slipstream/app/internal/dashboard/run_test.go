@@ -6,6 +6,8 @@ package dashboard_test
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -229,5 +231,40 @@ func TestUnreachable(t *testing.T) {
 	}
 	if status, body := p.call(t, "/api/object", `{`+alice+`}`); status != http.StatusBadGateway || strings.Contains(body, address) {
 		t.Errorf("an object: status %d: %s", status, body)
+	}
+}
+
+// TestContext checks that commands run in the context in which the page was opened, although another one is current by now.
+func TestContext(t *testing.T) {
+	c := newCluster(t)
+	c.objects["namespaces/teams/environments/alice"] = environment(map[string]any{"pinnedRevision": 3}, nil)
+	path := filepath.Join(t.TempDir(), "config")
+	use := func(context string) {
+		t.Helper()
+		content := "apiVersion: v1\nkind: Config\ncurrent-context: " + context + "\nclusters:\n- {name: one, cluster: {server: '" + c.URL + "'}}\n" +
+			"- {name: two, cluster: {server: 'http://127.0.0.1:1'}}\ncontexts:\n- {name: prod, context: {cluster: one}}\n- {name: other, context: {cluster: two}}\n"
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use("prod")
+	p := start(t, "--kubeconfig", path, "--allow-changes")
+	p.login(t)
+	if m := p.stream(t, "/api/stream", "{}").next(t); m == nil || m.Context != "prod" {
+		t.Errorf("the first message is %+v", m)
+	}
+	use("other")
+	command, out, end := p.run(t, `{"action":"unpin",`+alice+`}`)
+	if *end.Exit != 0 || out != "environment/alice unpinned\n" || len(c.written()) != 1 {
+		t.Errorf("ended with %d %q after %q", *end.Exit, end.Error, out)
+	}
+	if command != "kubectl slipstream unpin alice -n teams --kubeconfig=KUBECONFIG" {
+		t.Errorf("the command is %q", command)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, end := p.run(t, `{"action":"unpin",`+alice+`}`); *end.Exit != 2 || strings.Contains(out+end.Error, path) {
+		t.Errorf("without a kubeconfig: ended with %d %q after %q", *end.Exit, end.Error, out)
 	}
 }
