@@ -172,11 +172,11 @@ func (t *Tables) Get(ctx context.Context, resource, namespace, name string) (*Ro
 	return rows[0], columnsOf(&table), nil
 }
 
-// watch watches objects from a resourceVersion. The objects of events are tables.
+// watch watches objects from a resourceVersion. The objects of events are tables. It is tried again only once, since its callers repeat it.
 func (t *Tables) watch(ctx context.Context, of Selection, version string) (watch.Interface, error) {
 	return t.request(of.Resource, of.Namespace, &metav1.ListOptions{
 		LabelSelector: of.Labels, FieldSelector: of.Fields, ResourceVersion: version, Watch: true, AllowWatchBookmarks: true,
-	}).Watch(ctx)
+	}).MaxRetries(1).Watch(ctx)
 }
 
 func (t *Tables) request(resource, namespace string, options *metav1.ListOptions) *rest.Request {

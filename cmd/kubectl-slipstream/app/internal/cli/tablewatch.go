@@ -39,10 +39,7 @@ type TableHandler struct {
 func (t *Tables) Follow(ctx context.Context, of Selection, version string, handler TableHandler) error {
 	f := &tableFollower{tables: t, of: of, version: version, handler: handler}
 	for ctx.Err() == nil {
-		err := f.events(ctx)
-		if err != nil && ctx.Err() == nil {
-			err = f.list(ctx)
-		}
+		err := f.follow(ctx)
 		var status apierrors.APIStatus
 		if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
 			return err
@@ -70,26 +67,44 @@ type tableFollower struct {
 	lost bool
 }
 
+// follow watches until the server ends the watch. It lists the objects after a failure, and after a watch without events: the client also
+// returns such a watch if it cannot connect.
+func (f *tableFollower) follow(ctx context.Context) error {
+	if f.lost {
+		if err := f.list(ctx); err != nil {
+			return err
+		}
+	}
+	received, err := f.events(ctx)
+	if ctx.Err() == nil && (err != nil || !received) {
+		return f.list(ctx)
+	}
+	return err
+}
+
 // list lists the objects, and updates the handler with all of them.
 func (f *tableFollower) list(ctx context.Context) error {
 	all, err := f.tables.List(ctx, f.of)
 	if err != nil {
 		return err
 	}
-	f.found()
+	if f.lost {
+		f.lost = false
+		f.handler.Found()
+	}
 	f.version = all.Version
 	f.handler.Update(TableUpdate{Resource: f.of.Resource, Columns: all.Columns, Rows: all.Rows, All: true})
 	return nil
 }
 
-// events updates the handler with changes until the server ends the watch.
-func (f *tableFollower) events(ctx context.Context) error {
+// events updates the handler with changes until the server ends the watch, and reports whether there were events.
+func (f *tableFollower) events(ctx context.Context) (received bool, err error) {
 	events, err := f.tables.watch(ctx, f.of, f.version)
 	if err != nil {
-		return err
+		return false, err
 	}
-	f.found()
-	return EachEvent(ctx, events, func(event watch.Event) error {
+	err = EachEvent(ctx, events, func(event watch.Event) error {
+		received = true
 		table, ok := event.Object.(*metav1.Table)
 		if !ok {
 			return apierrors.FromObject(event.Object)
@@ -107,12 +122,5 @@ func (f *tableFollower) events(ctx context.Context) error {
 		f.handler.Update(TableUpdate{Resource: f.of.Resource, Columns: columnsOf(table), Rows: rows, Deleted: event.Type == watch.Deleted})
 		return nil
 	})
-}
-
-// found notifies the handler if the last attempt had failed.
-func (f *tableFollower) found() {
-	if f.lost {
-		f.lost = false
-		f.handler.Found()
-	}
+	return received, err
 }
