@@ -28,12 +28,16 @@ const (
 	tablePage = 250
 	// noCell is what a table has for an empty cell.
 	noCell = "<none>"
+	// manyRetries is the default of client-go. What is repeated anyway has fewRetries, so that a failure is noticed soon.
+	manyRetries, fewRetries = 10, 1
 )
 
 // Tables lists and watches objects of configbutler.ai as the tables that the server makes of them.
 type Tables struct {
 	client     rest.Interface
 	parameters runtime.ParameterCodec
+	// retries is how often a request is repeated if its connection breaks, with a pause of a second.
+	retries int
 }
 
 // NewTables returns a client for the API server of flags and kubeconfigs.
@@ -54,7 +58,7 @@ func NewTables(config genericclioptions.RESTClientGetter) (*Tables, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tables{client: client, parameters: runtime.NewParameterCodec(scheme)}, nil
+	return &Tables{client: client, parameters: runtime.NewParameterCodec(scheme), retries: manyRetries}, nil
 }
 
 // Selection selects objects of a resource.
@@ -172,15 +176,15 @@ func (t *Tables) Get(ctx context.Context, resource, namespace, name string) (*Ro
 	return rows[0], columnsOf(&table), nil
 }
 
-// watch watches objects from a resourceVersion. The objects of events are tables. It is tried again only once, since its callers repeat it.
+// watch watches objects from a resourceVersion. The objects of events are tables.
 func (t *Tables) watch(ctx context.Context, of Selection, version string) (watch.Interface, error) {
 	return t.request(of.Resource, of.Namespace, &metav1.ListOptions{
 		LabelSelector: of.Labels, FieldSelector: of.Fields, ResourceVersion: version, Watch: true, AllowWatchBookmarks: true,
-	}).MaxRetries(1).Watch(ctx)
+	}).Watch(ctx)
 }
 
 func (t *Tables) request(resource, namespace string, options *metav1.ListOptions) *rest.Request {
-	return t.client.Get().Resource(resource).NamespaceIfScoped(namespace, namespace != "").
+	return t.client.Get().MaxRetries(t.retries).Resource(resource).NamespaceIfScoped(namespace, namespace != "").
 		SetHeader("Accept", asTable).SpecificallyVersionedParams(options, t.parameters, schema.GroupVersion{Version: "v1"})
 }
 

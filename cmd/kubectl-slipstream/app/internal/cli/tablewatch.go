@@ -37,7 +37,9 @@ type TableHandler struct {
 // Follow calls the handler with the changes of objects since a resourceVersion until ctx ends. It survives restarts of the server, and lists
 // the objects again if the server no longer has the events since the last one. It returns the error of a request that the server refuses.
 func (t *Tables) Follow(ctx context.Context, of Selection, version string, handler TableHandler) error {
-	f := &tableFollower{tables: t, of: of, version: version, handler: handler}
+	impatient := *t
+	impatient.retries = fewRetries
+	f := &tableFollower{tables: &impatient, of: of, version: version, handler: handler}
 	for ctx.Err() == nil {
 		err := f.follow(ctx)
 		var status apierrors.APIStatus
