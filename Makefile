@@ -71,6 +71,10 @@ plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and
 generate: ## Regenerate the code generated from the API types.
 	hack/update-codegen.sh
 
+.PHONY: page
+page: ## Build the page of the plugin's command dashboard; needs Node.js.
+	hack/update-page.sh
+
 .PHONY: manifests
 manifests: ## Render the chart to artifacts/install.yaml and to the manifest of development clusters.
 	hack/update-manifests.sh

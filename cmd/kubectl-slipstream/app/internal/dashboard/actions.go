@@ -18,7 +18,7 @@ import (
 // action is a command of the plugin that the page runs on an object.
 type action struct {
 	name, title string
-	// command is that of the plugin, and prefix what precedes the name of the object in its argument.
+	// command is that of the plugin, and prefix what precedes the name of the object in its argument. It is empty for what patch does.
 	command, prefix string
 	// options are those that the action takes.
 	options []string
@@ -68,6 +68,8 @@ func actionsOf(resource string) []action {
 			name: "sync-pipeline", title: "Send what is missing", command: "sync-pipeline", options: []string{"scope", "full"}, writes: true,
 			needs: permission{"create", resource, "sync"},
 		}}, suspensions(resource, "syncpipeline/")...)
+	case ofPolicies:
+		return []action{save(resource)}
 	case ofChanges:
 		return changeActions()
 	case ofObjects:
@@ -81,6 +83,7 @@ func actionsOf(resource string) []action {
 func environmentActions() []action {
 	const of = ofEnvironments
 	return []action{
+		save(of),
 		{
 			name: "sync", title: "Take changes", command: "sync", options: []string{"action", "force", "workloads"}, writes: true,
 			needs: permission{"create", of, "sync"},
@@ -146,6 +149,11 @@ func deletes(change map[string]any) string {
 		return "The object did not exist after this change: undo creates it again"
 	}
 	return ""
+}
+
+// save is the action of changing fields of the spec, which is no command.
+func save(resource string) action {
+	return action{name: "save", title: "Save", writes: true, needs: permission{"patch", resource, ""}}
 }
 
 func unpin(resource, prefix string) action {
@@ -255,7 +263,7 @@ func (s *server) stateOf(ctx context.Context, of target) (map[string]any, error)
 	}
 	found, err := s.cluster.objectsOf(of.Resource, of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && of.Resource == ofPolicies:
 		return nil, nil
 	case err != nil:
 		return nil, err

@@ -47,6 +47,7 @@ func TestActions(t *testing.T) {
 			"resolve":   "There are no conflicts",
 			"rollback":  "You lack the permission to create environments/rollback in the namespace teams. The ClusterRole slipstream-edit has it.",
 			"unpin":     "You lack the permission to patch environments in the namespace teams. The ClusterRole slipstream-edit has it.",
+			"save":      "You lack the permission to patch environments in the namespace teams. The ClusterRole slipstream-edit has it.",
 		} {
 			got, exists := found[name]
 			if !exists || got.Title == "" || got.Reason != want || got.Allowed != (want == "") {
@@ -60,6 +61,14 @@ func TestActions(t *testing.T) {
 			t.Errorf("reviewed %q", c.reviewed) // Some reviews of the same permission run at the same time.
 		}
 	})
+}
+
+// TestActionsOfPolicy says whether the settings can be saved, also before there are any.
+func TestActionsOfPolicy(t *testing.T) {
+	c := newCluster(t)
+	if found := actionsOf(t, login(t, c), `{"resource":"syncpolicies","name":"default"}`); !found["save"].Allowed {
+		t.Errorf("save is %+v, want it allowed", found["save"])
+	}
 }
 
 // TestActionsOfChange reviews the permissions for the object of a Change.

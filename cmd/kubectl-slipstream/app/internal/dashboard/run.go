@@ -103,7 +103,7 @@ func (s *server) run(c *call) error {
 
 // invocation checks a request, and returns its command.
 func (s *server) invocation(ctx context.Context, request *runRequest) (*invocation, error) {
-	at := slices.IndexFunc(actionsOf(request.Resource), func(a action) bool { return a.name == request.Action })
+	at := slices.IndexFunc(actionsOf(request.Resource), func(a action) bool { return a.name == request.Action && a.command != "" })
 	if at < 0 {
 		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no action of %q", request.Action, request.Resource), ""}
 	}

@@ -125,6 +125,7 @@ func TestArguments(t *testing.T) {
 		`{"action":"pause",` + alice + `}`,
 		`{"action":"secretdiff",` + alice + `}`,
 		`{"action":"mcp",` + alice + `}`,
+		`{"action":"save",` + alice + `}`,
 		`{"action":"sync",` + alice + `,"options":{"action":"everything"}}`,
 		`{"action":"sync",` + alice + `,"options":{"action":"all --force"}}`,
 		`{"action":"sync",` + alice + `,"options":{"workloads":["deployment/web,deployment/db"]}}`,

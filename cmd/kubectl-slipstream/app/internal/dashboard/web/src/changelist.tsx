@@ -1,0 +1,132 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// A list of Changes: who changed what, when, and in which commit.
+import type { ComponentChildren, JSX } from "preact";
+import { Icon } from "./icons";
+import { type Column, List } from "./list";
+import { Ago } from "./parts";
+import { go, to } from "./routes";
+import { cell, keyOf, type Row } from "./store";
+
+// ChangeRow is a row of the table of Changes by the names of its columns.
+export interface ChangeRow {
+  row: Row;
+  who: string;
+  kind: string;
+  object: string;
+  did: string;
+  fields: string;
+  commit: string;
+  manager: string;
+  bypass: boolean;
+  reason: string;
+}
+
+export function changeRow(of: { columns: string[] }, row: Row): ChangeRow {
+  const what = cell(of, row, "What");
+  const slash = what.indexOf("/");
+  const manager = cell(of, row, "Managed By");
+  return {
+    row,
+    who: cell(of, row, "Who"),
+    kind: what.slice(0, slash),
+    object: what.slice(slash + 1),
+    did: cell(of, row, "Did"),
+    fields: cell(of, row, "Fields"),
+    commit: cell(of, row, "Commit"),
+    manager: manager.replace(/ !$/, ""),
+    bypass: manager.endsWith(" !"),
+    reason: cell(of, row, "Reason"),
+  };
+}
+
+export const newestFirst = (a: Row, b: Row): number => (a.at === b.at ? a.name.localeCompare(b.name) : a.at < b.at ? 1 : -1);
+
+export const changeAddress = (row: Row): string => to(["changes", row.namespace, row.name]);
+
+const verbs: Record<string, string> = { Create: "created", Update: "updated", Delete: "deleted", Compared: "compared" };
+
+export function Who({ change }: { change: ChangeRow }): JSX.Element {
+  return (
+    <span class="who" title={change.who}>
+      {shortUser(change.who)}
+    </span>
+  );
+}
+
+// Fields shows the path of a field. Its end says most, so a long path is cut at the beginning.
+function Fields({ text }: { text: string }): JSX.Element {
+  return (
+    <code class="fields" title={text}>
+      <bdi>{text}</bdi>
+    </code>
+  );
+}
+
+// shortUser leaves out what the names of all ServiceAccounts begin with.
+export function shortUser(user: string): string {
+  return user.replace(/^system:serviceaccount:([^:]+):/, "$1/") || "unknown";
+}
+
+export function Did({ of }: { of: string }): JSX.Element {
+  return (
+    <span class={`did ${of.toLowerCase()}`} title={of === "Compared" ? "A comparison of the cluster with the branch found the difference" : ""}>
+      {verbs[of] ?? of}
+    </span>
+  );
+}
+
+function columns(namespaces: boolean): Column<ChangeRow>[] {
+  return [
+    { title: "When", width: "56px", cell: (c) => <Ago time={c.row.at} />, narrow: 1, end: true },
+    { title: "Who", width: "minmax(150px, 1.2fr)", cell: (c) => <Who change={c} />, from: 560 },
+    {
+      title: "What",
+      width: "minmax(170px, 2.2fr)",
+      narrow: 1,
+      cell: (c) => (
+        <span class="object">
+          <a href={changeAddress(c.row)} tabIndex={-1}>
+            <span class="kind">{c.kind}/</span>
+            {c.object}
+          </a>
+          {c.bypass && <Bypass manager={c.manager} />}
+        </span>
+      ),
+    },
+    { title: "Did", width: "76px", cell: (c) => <Did of={c.did} />, from: 640 },
+    { title: "Fields", width: "minmax(120px, 2fr)", cell: (c) => <Fields text={c.fields} />, from: 960 },
+    ...(namespaces ? [{ title: "Namespace", width: "minmax(84px, 0.8fr)", cell: (c: ChangeRow) => c.row.namespace, from: 760 }] : []),
+    { title: "Reason", width: "minmax(80px, 1fr)", cell: (c) => c.reason, from: 1300 },
+    { title: "Commit", width: "76px", cell: (c) => <code>{c.commit}</code>, from: 720 },
+    { title: "Summary", width: "1fr", narrow: 2, from: Infinity, cell: (c) => `${shortUser(c.who)} · ${verbs[c.did] ?? c.did} · ${c.row.namespace}` },
+  ];
+}
+
+const byNamespace = columns(true);
+const inNamespace = columns(false);
+
+function Bypass({ manager }: { manager: string }): JSX.Element {
+  return (
+    <span class="tag warning" title={`${manager} manages this object, and something else changed it`}>
+      <Icon of="warning" /> bypassed
+    </span>
+  );
+}
+
+export function ChangeList(props: { label: string; items: ChangeRow[]; namespaces: boolean; view?: string; end?: () => void; empty: ComponentChildren }): JSX.Element {
+  return (
+    <List
+      label={props.label}
+      items={props.items}
+      columns={props.namespaces ? byNamespace : inNamespace}
+      keyOf={(c) => keyOf(c.row)}
+      versionOf={(c) => c.row.version}
+      open={(c) => go(changeAddress(c.row))}
+      view={props.view ?? ""}
+      {...(props.end ? { end: props.end } : {})}
+      empty={props.empty}
+    />
+  );
+}

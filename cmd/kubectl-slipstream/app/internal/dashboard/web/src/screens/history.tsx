@@ -1,0 +1,188 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// What changed, who did it, and in which commit. New changes appear as they are pushed.
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ChangeList, type ChangeRow, changeRow, newestFirst } from "../changelist";
+import { isAbort, messageOf } from "../api";
+import { list, type Listing } from "../listing";
+import { Empty, Notice, Skeleton, Tables, scope, useTitle } from "../parts";
+import { route, setQuery } from "../routes";
+import { hello, keyOf, type Row, table } from "../store";
+import { count } from "../time";
+
+const page = 200;
+// mostPages is the number of pages that are read of all namespaces, whose changes are not in the order of time.
+const mostPages = 10;
+
+type Query = Record<string, string>;
+
+// fieldsOf returns the field selectors that the server knows.
+function fieldsOf({ kind = "", who = "", bypass = "", commit = "" }: Query): Record<string, string> {
+  const all = { "object.kind": kind, author: who, bypass: bypass === "1" ? "true" : "", commit };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== ""));
+}
+
+export function HistoryScreen(): JSX.Element {
+  useTitle("History");
+  const query = route.value.query;
+  const live = table("changes").value;
+  const older = useOlder(query);
+  const items = useMemo(() => {
+    const rows = new Map<string, Row>(older.rows.map((row) => [keyOf(row), row]));
+    for (const row of live.rows.values()) rows.set(keyOf(row), row);
+    const of = live.columns.length > 0 ? live : { columns: older.columns };
+    return [...rows.values()]
+      .map((row) => changeRow(of, row))
+      .filter((each) => matches(each, query))
+      .sort((a, b) => newestFirst(a.row, b.row));
+  }, [live, older.rows, query]);
+  return (
+    <>
+      <div class="bar-row">
+        <h1>History</h1>
+        <Filters query={query} items={items} />
+      </div>
+      {older.error !== "" && <Notice kind="failed">{older.error}</Notice>}
+      <Tables of={[live]} what="changes">
+        {() => (
+          <ChangeList
+            label="Changes, newest first"
+            items={items}
+            view={JSON.stringify(query)}
+            namespaces={(query.namespace ?? "") === ""}
+            end={older.more}
+            empty={older.loading ? <Skeleton label="Loading changes" /> : <NoChanges filtered={Object.values(query).some(Boolean)} />}
+          />
+        )}
+      </Tables>
+      <p class="hint" aria-live="polite">
+        {older.loading ? "Loading older changes" : `${count(items.length, "change")}. ${older.note}`}
+      </p>
+    </>
+  );
+}
+
+function matches(of: ChangeRow, { namespace = "", kind = "", who = "", bypass = "", name = "", commit = "" }: Query): boolean {
+  return (
+    (namespace === "" || of.row.namespace === namespace) &&
+    (kind === "" || of.kind.toLowerCase() === kind.toLowerCase()) &&
+    (who === "" || of.who === who) &&
+    (bypass !== "1" || of.bypass) &&
+    (commit === "" || (of.commit !== "" && commit.startsWith(of.commit))) &&
+    (name === "" || of.object.includes(name))
+  );
+}
+
+interface Older {
+  columns: string[];
+  rows: Row[];
+  loading: boolean;
+  error: string;
+  note: string;
+  more: () => void;
+}
+
+const none: Listing = { columns: [], rows: [], continue: "" };
+
+// useOlder reads changes from the server, page by page: of a namespace as the user scrolls, of all namespaces if something is selected.
+function useOlder(query: Query): Older {
+  const [listing, setListing] = useState(none);
+  const [loading, setLoading] = useState(false);
+  const [error, setError] = useState("");
+  const stop = useRef(new AbortController());
+  const namespace = query.namespace || hello.value?.namespace || "";
+  const fields = fieldsOf(query);
+  const key = JSON.stringify([namespace, fields]);
+  const all = namespace === "";
+  const read = async (from: Listing, pages: number) => {
+    setLoading(true);
+    const { signal } = stop.current;
+    let sum = from;
+    try {
+      for (let i = 0; i < pages && (i === 0 || sum.continue !== ""); i++) {
+        const next = await list({ resource: "changes", namespace, fields, limit: page, continue: sum.continue }, signal);
+        sum = { columns: next.columns, rows: [...sum.rows, ...next.rows], continue: next.continue };
+        setListing(sum);
+      }
+    } catch (e) {
+      if (!isAbort(e)) setError(messageOf(e));
+    } finally {
+      if (!signal.aborted) setLoading(false);
+    }
+  };
+  useEffect(() => {
+    setListing(none);
+    setError("");
+    stop.current = new AbortController();
+    if (!all || Object.keys(fields).length > 0) void read(none, all ? mostPages : 1);
+    else setLoading(false);
+    return () => stop.current.abort();
+  }, [key]);
+  const complete = listing.columns.length > 0 && listing.continue === "";
+  const note = all ? (complete ? "" : "Select a namespace to see older ones.") : complete ? "These are all that are kept. Older history is in Git." : "";
+  const more = () => {
+    if (!all && !loading && listing.continue !== "" && error === "") void read(listing, 1);
+  };
+  return { columns: listing.columns, rows: listing.rows, loading, error, note, more };
+}
+
+function Filters({ query, items }: { query: Query; items: ChangeRow[] }): JSX.Element {
+  const live = table("changes").value;
+  const known = useMemo(() => {
+    const rows = [...live.rows.values()].map((row) => changeRow(live, row));
+    const distinct = (of: (each: ChangeRow) => string) => [...new Set([...rows, ...items].map(of))].filter(Boolean).sort();
+    return { namespaces: distinct((each) => each.row.namespace), kinds: distinct((each) => each.kind), people: distinct((each) => each.who).filter((who) => !who.startsWith("(")) };
+  }, [live, items]);
+  return (
+    <>
+      <Filter name="namespace" label="Namespace" value={query.namespace ?? ""} known={known.namespaces} first />
+      <Filter name="kind" label="Type" value={query.kind ?? ""} known={known.kinds} />
+      <Filter name="who" label="Person" value={query.who ?? ""} known={known.people} />
+      {query.commit && (
+        <span class="chip">
+          commit <code>{query.commit.slice(0, 7)}</code>
+          <button type="button" class="quiet small" onClick={() => setQuery({ commit: "" })}>
+            Remove
+          </button>
+        </span>
+      )}
+      <label class="inline choice" title="Changes by hand of what Flux, Argo CD, Helm or an operator manages">
+        <input type="checkbox" checked={query.bypass === "1"} onChange={(e) => setQuery({ bypass: e.currentTarget.checked ? "1" : "" })} />
+        Only bypassed
+      </label>
+    </>
+  );
+}
+
+function Filter(props: { name: string; label: string; value: string; known: string[]; first?: boolean }): JSX.Element {
+  return (
+    <label class="inline">
+      {props.label}
+      <input type="search" list={`known-${props.name}`} data-filter={props.first} value={props.value} placeholder="all" autocomplete="off" spellcheck={false} onChange={(e) => setQuery({ [props.name]: e.currentTarget.value.trim() })} />
+      <datalist id={`known-${props.name}`}>
+        {props.known.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
+    </label>
+  );
+}
+
+function NoChanges({ filtered }: { filtered: boolean }): JSX.Element {
+  if (filtered) {
+    return (
+      <Empty title="No change matches the filter">
+        <button type="button" onClick={() => setQuery({ namespace: "", kind: "", who: "", bypass: "", commit: "" })}>
+          Clear the filter
+        </button>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title={`No changes yet${scope()}`} command="kubectl slipstream mirror --help">
+      Changes appear here once objects are mirrored to Git.
+    </Empty>
+  );
+}
