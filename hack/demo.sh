@@ -56,10 +56,12 @@ up() {
     install_kind
   fi
   show
+  open_page
   explain
 }
 
 down() {
+  close_page
   bin/dev down --dir "${dir}"
   echo "The demo has stopped, and its files in ${dir} are removed."
 }
@@ -88,6 +90,7 @@ start_cluster() {
   fi
   if [[ -e ${dir}/cluster.json ]]; then
     heading "Removing the files of an earlier demo in ${dir}"
+    close_page
     bin/dev down --dir "${dir}"
   fi
   heading "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, a Git server, a receiver," \
@@ -346,6 +349,28 @@ show() {
   mirror_git --no-pager show "main:${folder}/apps/v1/deployments/shop/web.yaml"
 }
 
+# open_page serves the page in the background, and prints its link. A page that an earlier run has opened is closed.
+open_page() {
+  close_page
+  local log=${dir}/page.log
+  nohup bin/kubectl-slipstream dashboard --all-namespaces --allow-changes --no-open < /dev/null > "${log}" 2>&1 &
+  echo "$!" > "${dir}/page.pid"
+  wait_until "the page to be served, whose output is in ${log}" grep --quiet '^http://' "${log}"
+  heading "The page of the user admin, who may do everything: kubectl slipstream dashboard --all-namespaces --allow-changes"
+  echo "  $(head -1 "${log}")"
+  echo "      The link opens once, within a minute. make demo prints another one."
+}
+
+# close_page ends the page, if it is served.
+close_page() {
+  local pid
+  pid=$(cat "${dir}/page.pid" 2> /dev/null) || return 0
+  if ps -o args= -p "${pid}" 2> /dev/null | grep --quiet --fixed-strings 'kubectl-slipstream dashboard'; then
+    kill "${pid}"
+  fi
+  rm -f "${dir}/page.pid" "${dir}/page.log"
+}
+
 explain() {
   heading "The demo keeps running. Explore it:"
   cat << TEXT
@@ -359,6 +384,7 @@ or, in any other shell and folder:
   kubectl get slipstream -A
   kubectl explain environment.spec
   kubectl slipstream log -A
+  kubectl slipstream dashboard
   kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
 

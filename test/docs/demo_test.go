@@ -6,6 +6,8 @@ package docs
 import (
 	"context"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +30,7 @@ func TestDemoAndTour(t *testing.T) {
 		}
 	})
 	out := r.demo(t, "up")
+	r.wantPage(t)
 	history := r.history(t)
 	wantHistory(t, history)
 	r.wantTree(t)
@@ -48,16 +51,53 @@ func TestDemoAndTour(t *testing.T) {
 
 	r.wantMetrics(t)
 	r.wantLog(t)
-	address := r.serverAddress(t)
+	addresses := []string{r.serverAddress(t), r.pageLink(t).Host}
 	r.demo(t, "down")
-	if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
-		_ = connection.Close()
-		t.Errorf("server still listens on %s", address)
+	for _, address := range addresses {
+		if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
+			_ = connection.Close()
+			t.Errorf("a program of the demo still listens on %s", address)
+		}
 	}
 	if _, err := os.Stat(filepath.Join(r.folder, ".dev", "demo")); !os.IsNotExist(err) {
 		t.Errorf("folder of the demo still exists: %v", err)
 	}
 	r.demo(t, "down")
+}
+
+// pageLink returns the link that the page of the demo has printed.
+func (r *reader) pageLink(t *testing.T) *url.URL {
+	t.Helper()
+	output, err := os.ReadFile(filepath.Join(r.folder, ".dev", "demo", "page.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(output), "\n")
+	link, err := url.Parse(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// wantPage expects the link of the page to open a session.
+func (r *reader) wantPage(t *testing.T) {
+	t.Helper()
+	link := r.pageLink(t)
+	origin := "http://" + link.Host
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, origin+"/api/session", strings.NewReader(`{"code":"`+link.Fragment+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header = http.Header{"Content-Type": {"application/json"}, "Origin": {origin}, "Sec-Fetch-Site": {"same-origin"}}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }() // The response has been read.
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("the link of the page opens no session: %s", response.Status)
+	}
 }
 
 // wantLog expects the log lines that operations.md documents.
