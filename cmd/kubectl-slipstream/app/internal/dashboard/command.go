@@ -159,7 +159,8 @@ func (d *dashboard) namespace(ctx context.Context, cluster *cluster) (namespace,
 	if namespace, _, err = d.config.ToRawKubeConfigLoader().Namespace(); err != nil {
 		return "", "", err
 	}
-	return namespace, "You may not list environments in all namespaces, so this page shows only the namespace " + namespace, nil
+	return namespace, "You may not list environments in all namespaces, so this page shows only the namespace " + namespace +
+		". Start it with -n NAMESPACE for another one", nil
 }
 
 // newRuns returns what runs commands with the cluster and the user of flags. The context is fixed, so that commands do not follow another

@@ -107,7 +107,7 @@ func TestNamespace(t *testing.T) {
 		"one":          {args: []string{"-n", "teams"}, namespace: "teams"},
 		"only one": {
 			refused: []string{"environments"}, namespace: "default",
-			note: "You may not list environments in all namespaces, so this page shows only the namespace default",
+			note: "You may not list environments in all namespaces, so this page shows only the namespace default. Start it with -n NAMESPACE for another one",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

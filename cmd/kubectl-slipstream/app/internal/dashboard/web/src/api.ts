@@ -24,10 +24,13 @@ export const ended = signal("");
 
 const noSession = "This tab has no session.";
 
+// isCode reports whether the fragment of an address is the code of a link: 256 bits in base64.
+export const isCode = (fragment: string): boolean => /^[\w-]{43}$/.test(fragment);
+
 // openSession exchanges the code in the fragment of the address for a session. A code can be used once, so it is removed from the address.
 export async function openSession(): Promise<void> {
   const code = location.hash.slice(1);
-  if (code !== "" && !code.startsWith("/")) {
+  if (isCode(code)) {
     history.replaceState(null, "", "#/inbox");
     try {
       session = (await post<{ session: string }>("/api/session", { code })).session;

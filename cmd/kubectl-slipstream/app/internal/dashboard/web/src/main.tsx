@@ -3,7 +3,7 @@
 
 // The page of kubectl slipstream dashboard.
 import { render } from "preact";
-import { openSession } from "./api";
+import { isCode, openSession } from "./api";
 import { startKeys } from "./keys";
 import { startRouting } from "./routes";
 import { Shell } from "./shell";
@@ -16,3 +16,8 @@ startRouting();
 startKeys();
 render(<Shell />, document.getElementById("page")!);
 void follow();
+
+// A new link that is opened in this tab changes only the part after the hash.
+addEventListener("hashchange", () => {
+  if (isCode(location.hash.slice(1))) location.reload();
+});
