@@ -31,10 +31,16 @@ Exit codes: 0 done, 1 there are differences, 2 a wrong request or another error,
 124 the time limit is reached, 130 the wait was interrupted. After the last two a request continues.`
 
 // NewCommand returns the plugin. It does not print errors; ExitCode distinguishes them.
-func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command { return newCommand(streams, nil) }
+
+// newCommand returns the plugin. If fixed is not nil, it has the cluster and the user, whatever kubeconfigs have.
+func newCommand(streams genericiooptions.IOStreams, fixed *rest.Config) *cobra.Command {
 	warnings := rest.NewWarningWriter(streams.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	config := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50).WithWrapConfigFn(
 		func(found *rest.Config) *rest.Config {
+			if fixed != nil {
+				found = rest.CopyConfig(fixed)
+			}
 			found.QPS, found.Burst = 50, 300 // As in kubectl.
 			found.WarningHandler = warnings
 			return found
@@ -55,7 +61,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	root.AddCommand(history.NewCommands(streams, config)...)
 	root.AddCommand(environments.NewCommands(streams, config)...)
 	root.AddCommand(environments.NewDiff(streams, config, history.NewDiff(streams, config)))
-	root.AddCommand(dashboard.NewCommand(streams, config, NewCommand))
+	root.AddCommand(dashboard.NewCommand(streams, config, newCommand))
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
 	root.AddCommand(newOptions())

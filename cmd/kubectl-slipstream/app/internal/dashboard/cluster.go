@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
@@ -36,6 +39,8 @@ type cluster struct {
 	identities authentication.SelfSubjectReviewInterface
 	// context is the name of the context of the kubeconfig, empty without one.
 	context string
+	// rest is the configuration of the clients.
+	rest *rest.Config
 	// hidden are texts that no message to the page contains: the address of the API server, and the paths of kubeconfigs.
 	hidden *strings.Replacer
 }
@@ -46,7 +51,7 @@ func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{config: config}
+	c := &cluster{config: config, rest: found}
 	if c.tables, err = cli.NewTables(config); err != nil {
 		return nil, err
 	}
@@ -74,8 +79,22 @@ func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
 	if given := config.Context; given != nil && *given != "" {
 		c.context = *given
 	}
-	c.hidden = hide(found.Host, loader.ConfigAccess().GetLoadingPrecedence())
+	c.hidden = hide(found.Host, append(loader.ConfigAccess().GetLoadingPrecedence(), pathsIn(&raw)...))
 	return c, nil
+}
+
+// pathsIn returns the absolute paths of files in a kubeconfig.
+func pathsIn(config *clientcmdapi.Config) (paths []string) {
+	for _, of := range config.Clusters {
+		paths = append(paths, of.CertificateAuthority)
+	}
+	for _, of := range config.AuthInfos {
+		paths = append(paths, of.ClientCertificate, of.ClientKey, of.TokenFile)
+		if of.Exec != nil {
+			paths = append(paths, of.Exec.Command)
+		}
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return !filepath.IsAbs(path) }) // Others could be words of a sentence.
 }
 
 // hide returns what replaces the address of the API server and paths in a text.

@@ -10,11 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"os/exec"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,6 +42,8 @@ const (
 	stopTimeout = time.Second
 	// headerTimeout limits how long the headers of a request take to arrive, and then its body. maxHeader limits the bytes of the headers.
 	headerTimeout, maxHeader = 10 * time.Second, 32 << 10
+	// idleConnection is how long a connection is kept without a request.
+	idleConnection = time.Minute
 )
 
 // dashboard is the command dashboard.
@@ -112,7 +111,10 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 		defer close(following)
 		s.feed(namespace).run(ctx)
 	}()
-	d.link(ctx, s, !d.noOpen)
+	link := d.link(s)
+	if !d.noOpen && cli.IsTerminal(d.Out) {
+		defer openBrowser(ctx, link)()
+	}
 	if cli.IsTerminal(d.In) {
 		_, _ = fmt.Fprintln(d.ErrOut, "Enter prints a new link, and Ctrl-C ends the page") // Nothing depends on it.
 		go d.links(ctx, s)
@@ -166,7 +168,7 @@ func (d *dashboard) namespace(ctx context.Context, cluster *cluster) (namespace,
 // newRuns returns what runs commands with the cluster and the user of flags. The context is fixed, so that commands do not follow another
 // kubectl config use-context.
 func newRuns(plugin Plugin, flags *pflag.FlagSet, cluster *cluster) *runs {
-	r := &runs{plugin: plugin, timeout: runTimeout}
+	r := &runs{plugin: plugin, config: cluster.rest, timeout: runTimeout}
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if !flag.Changed || flag.Name == "namespace" {
 			return
@@ -198,13 +200,11 @@ var (
 	hiddenFlags = []string{"kubeconfig", "server", "token"}
 )
 
-// link prints a new link, and opens it in a browser if the output is a terminal.
-func (d *dashboard) link(ctx context.Context, s *server, open bool) {
+// link prints a new link, and returns it.
+func (d *dashboard) link(s *server) string {
 	link := "http://" + s.guard.host + "/#" + s.sessions.newCode()
 	_, _ = fmt.Fprintln(d.Out, printable.Line(link)) // Without it, the user presses Enter again.
-	if open && cli.IsTerminal(d.Out) {
-		openBrowser(ctx, link)
-	}
+	return link
 }
 
 // links prints a new link for each line that the user enters.
@@ -213,23 +213,7 @@ func (d *dashboard) links(ctx context.Context, s *server) {
 		if _, err := lines.ReadString('\n'); err != nil {
 			return
 		}
-		d.link(ctx, s, false)
-	}
-}
-
-// openBrowser opens a link as the desktop does it. If there is none, the user opens the link that is printed.
-func openBrowser(ctx context.Context, link string) {
-	name, args := "xdg-open", []string{link}
-	switch runtime.GOOS {
-	case "darwin":
-		name = "open"
-	case "windows":
-		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", link}
-	}
-	command := exec.CommandContext(context.WithoutCancel(ctx), name, args...) //nolint:gosec // The link is of this server, and no shell reads it.
-	command.Stdout, command.Stderr = io.Discard, io.Discard
-	if command.Start() == nil {
-		go func() { _ = command.Wait() }() // Its exit code changes nothing.
+		d.link(s)
 	}
 }
 
@@ -237,6 +221,7 @@ func openBrowser(ctx context.Context, link string) {
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
+		WriteTimeout: writeTimeout, IdleTimeout: idleConnection,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	stopped := make(chan struct{})

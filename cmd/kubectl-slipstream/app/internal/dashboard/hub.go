@@ -161,7 +161,7 @@ func (h *hub) apply(u cli.TableUpdate) {
 // refuse removes the rows of a resource that the user may not list.
 func (h *hub) refuse(resource, why string) {
 	h.update(resource, func(t *table) (bool, []rowKey) {
-		isNew := t.refused != why
+		isNew := t.refused != why || t.lost != ""
 		t.listed, t.refused, t.lost, t.rows = false, why, "", map[rowKey]*cli.Row{}
 		return isNew, nil
 	})
@@ -208,7 +208,7 @@ func (h *hub) take(s *subscription) (messages []any) {
 		case len(p.keys) > 0:
 			messages = append(messages, t.changes(resource, p.keys))
 		}
-		if p.lost != t.lost {
+		if p.lost != t.lost && t.refused == "" {
 			messages = append(messages, stateMessage(resource, t.lost))
 		}
 		p.whole, p.keys, p.lost = false, map[rowKey]struct{}{}, t.lost

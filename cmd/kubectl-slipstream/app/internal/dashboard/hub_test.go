@@ -79,8 +79,10 @@ func TestStates(t *testing.T) {
 	}{
 		{func() { h.lose("changes", "down") }, []any{lostMessage{"lost", "changes", "down"}}},
 		{func() { h.lose("changes", "down") }, nil},
-		{func() { h.refuse("changes", "no") }, []any{refusedMessage{"refused", "changes", "no"}, lostMessage{"found", "changes", ""}}},
+		{func() { h.refuse("changes", "no") }, []any{refusedMessage{"refused", "changes", "no"}}},
 		{func() { h.refuse("changes", "no") }, nil},
+		{func() { h.lose("changes", "down") }, nil},
+		{func() { h.refuse("changes", "no") }, []any{refusedMessage{"refused", "changes", "no"}}},
 	} {
 		test.change()
 		if got := h.take(s); fmt.Sprint(got) != fmt.Sprint(test.want) {

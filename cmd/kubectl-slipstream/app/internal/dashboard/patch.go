@@ -35,6 +35,9 @@ func (r *patchRequest) check() error {
 	if err := r.target.check(); err != nil {
 		return err
 	}
+	if r.Spec == nil {
+		return &refusal{http.StatusBadRequest, "The spec is missing", ""} // A patch with null would clear all of it.
+	}
 	switch r.Resource {
 	case ofPolicies:
 		if r.Name != v1alpha1.SyncPolicyName {

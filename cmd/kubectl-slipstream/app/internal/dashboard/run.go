@@ -17,6 +17,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -29,12 +30,14 @@ const (
 	maxLine = 64 << 10
 )
 
-// Plugin returns the plugin, for one run.
-type Plugin func(genericiooptions.IOStreams) *cobra.Command
+// Plugin returns the plugin for one run, with the cluster and the user of a configuration.
+type Plugin func(genericiooptions.IOStreams, *rest.Config) *cobra.Command
 
 // runs runs commands of the plugin in this process.
 type runs struct {
 	plugin Plugin
+	// config has the cluster and the user of the start: commands do not follow changes of kubeconfigs, as the rest of the page does not.
+	config *rest.Config
 	// connection are the flags that set the cluster and the user.
 	connection []string
 	// shown are those of them that the page may know.
@@ -130,7 +133,7 @@ func (s *server) invocation(ctx context.Context, request *runRequest) (*invocati
 func (r *runs) execute(ctx context.Context, invoked *invocation, out *runOutput) exitMessage {
 	printed := &lineWriter{write: func(line string) { out.send(outMessage{line}) }, cluster: out.cluster}
 	noted := &lineWriter{write: func(line string) { out.send(noteMessage{line}) }, cluster: out.cluster}
-	command := r.plugin(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: noted})
+	command := r.plugin(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: noted}, r.config)
 	command.SetArgs(append(slices.Clone(r.connection), invoked.args()...))
 	err := command.ExecuteContext(ctx)
 	printed.end()

@@ -262,10 +262,27 @@ func TestContext(t *testing.T) {
 	if command != "kubectl slipstream unpin alice -n teams --kubeconfig=KUBECONFIG" {
 		t.Errorf("the command is %q", command)
 	}
+	// The same context leads to another cluster now: kind create cluster, for example, writes that.
+	moved := strings.ReplaceAll(readFile(t, path), c.URL, "http://127.0.0.1:1")
+	if err := os.WriteFile(path, []byte(strings.ReplaceAll(moved, "current-context: other", "current-context: prod")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, end := p.run(t, `{"action":"unpin",`+alice+`}`); *end.Exit != 0 || len(c.written()) != 2 {
+		t.Errorf("after the cluster of the context has changed: ended with %d %q after %q", *end.Exit, end.Error, out)
+	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if _, out, end := p.run(t, `{"action":"unpin",`+alice+`}`); *end.Exit != 2 || strings.Contains(out+end.Error, path) {
 		t.Errorf("without a kubeconfig: ended with %d %q after %q", *end.Exit, end.Error, out)
 	}
+}
+
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }

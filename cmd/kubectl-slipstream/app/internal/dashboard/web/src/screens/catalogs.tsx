@@ -60,10 +60,10 @@ const columns: Column<CatalogRow>[] = [
     ),
   },
   { title: "State", width: "minmax(180px, 2.4fr)", narrow: 2, cell: (c) => <State kind={c.kind} text={c.state} /> },
-  { title: "Source", width: "minmax(100px, 1fr)", from: 700, cell: (c) => c.cell("Source") },
-  { title: "Workloads", width: "84px", from: 800, end: true, cell: (c) => c.cell("Workloads") },
+  { title: "Source", width: "minmax(100px, 1fr)", from: 820, cell: (c) => c.cell("Source") },
+  { title: "Workloads", width: "84px", from: 920, end: true, cell: (c) => c.cell("Workloads") },
   { title: "Revision", width: "76px", narrow: 1, end: true, cell: (c) => <code>r{c.cell("Revision")}</code> },
-  { title: "Environments", width: "minmax(120px, 1fr)", from: 640, cell: (c) => (c.environments === 0 ? <span class="dim">none</span> : c.behind === 0 ? count(c.environments, "environment") : `${c.behind} of ${c.environments} behind`) },
+  { title: "Environments", width: "minmax(120px, 1fr)", from: 700, cell: (c) => (c.environments === 0 ? <span class="dim">none</span> : c.behind === 0 ? count(c.environments, "environment") : `${c.behind} of ${c.environments} behind`) },
   { title: "Last sync", width: "80px", from: 560, end: true, cell: (c) => <Aged text={c.cell("Last-Sync")} received={c.row.received} /> },
 ];
 
