@@ -92,6 +92,7 @@ func commandsNotRun() []notRun {
 		{page: "README.md", begins: "kubectl slipstream mirror", why: "the page on installing runs it"},
 		{page: "README.md", begins: "kubectl slipstream log", why: "the page on the history runs it"},
 		{page: "README.md", begins: "kubectl slipstream undo", why: "the page on the history runs it"},
+		{page: "docs/dashboard.md", begins: "kubectl slipstream dashboard", why: "it does not end; the demo and test/page run it"},
 		{page: tourPage, begins: "make dev-up", why: "TestPages runs the pages of the kinds on such a cluster"},
 		{page: tourPage, begins: "eval", why: "its variables are those of another cluster; other blocks print those of the demo"},
 		{page: tourPage, begins: "sed -i", why: "TestPages replaces the same texts in its copies of the examples"},

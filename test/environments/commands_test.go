@@ -4,15 +4,20 @@
 package environments
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/golden"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
@@ -305,4 +310,18 @@ func (c *commands) changeImage(t *testing.T) {
 	c.setImage(t, "api", "shop/api:2")
 	c.waitForRevision(t, "alice", 2)
 	c.waitForStatus(t, "alice", "1 workload, 1 Secret changed")
+	// The count is known before the record is written, which has the author.
+	e := c.waitFor(t, "alice", "names the record of the Secret", func(e *v1alpha1.Environment) error {
+		if e.Status.LatestDependencySync == "" {
+			return errors.New("there is none")
+		}
+		return nil
+	})
+	mirrortest.Eventually(t, "the record of the Secret has an author", func(ctx context.Context) error {
+		record, err := c.dave.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).Get(ctx, e.Status.LatestDependencySync, metav1.GetOptions{})
+		if err == nil && len(record.Status.ChangedBy) == 0 {
+			err = c.described(errors.New("it has none"))
+		}
+		return err
+	})
 }

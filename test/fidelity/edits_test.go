@@ -126,6 +126,8 @@ func isFixed(o *mirroredObject, at fieldPath) bool {
 	switch {
 	case o.resource.Resource == "namespaces": // The rules select the namespace by this label.
 		return slices.Contains([]string{"metadata.labels", "metadata.labels.mirrored"}, at.String())
+	case o.resource.Resource == "statefulsets" && at.String() == "spec.replicas":
+		return true // Their controller creates PersistentVolumeClaims for replicas, at times after they were restored.
 	case !isDefinition(o):
 		return false
 	case slices.Contains([]string{"metadata.annotations", "metadata.annotations.api-approved.kubernetes.io"}, at.String()):
