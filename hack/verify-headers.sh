@@ -15,5 +15,5 @@ while IFS= read -r -d '' file; do
     echo "no licence header: ${file}" >&2
     status=1
   fi
-done < <(git ls-files -z -- '*.go' '*.sh' '*.ts' '*.tsx' '*/src/*.css' .ci/run)
+done < <(git ls-files -z -- '*.go' '*.sh' '*.ts' '*.tsx' '*.mjs' '*/src/*.css' .ci/run)
 exit "${status}"

@@ -104,8 +104,8 @@ func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *
 	write(t, options.ServerProgram, fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" $(cat %s)\n", server, arguments))
 	write(t, arguments, "")
 	s := NewAdminCluster(t, options)
-	kubeconfig, w := wired(t, s.ServerAccount())
-	write(t, arguments, "--kubeconfig="+kubeconfig)
+	kubeconfig, w := Wired(t, s.ServerAccount())
+	write(t, arguments, "--kubeconfig="+string(kubeconfig))
 	if err := s.StopServer(t.Context(), syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +115,8 @@ func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *
 	return s, w
 }
 
-// wired returns a copy of a user's kubeconfig that uses a new wire.
-func wired(t testing.TB, user devcluster.Kubeconfig) (kubeconfig string, w *Wire) {
+// Wired returns a copy of a user's kubeconfig that uses a new Wire.
+func Wired(t testing.TB, user devcluster.Kubeconfig) (kubeconfig devcluster.Kubeconfig, w *Wire) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(string(user))
 	if err != nil {
@@ -130,11 +130,11 @@ func wired(t testing.TB, user devcluster.Kubeconfig) (kubeconfig string, w *Wire
 		w = newWire(t, target.Host)
 		cluster.Server = "https://" + w.Addr().String()
 	}
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		t.Fatal(err)
 	}
-	return kubeconfig, w
+	return devcluster.Kubeconfig(path), w
 }
 
 func write(t testing.TB, path, content string) {

@@ -1,0 +1,219 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from "node:assert/strict";
+
+import { jane, production, row, screens, team } from "./scene.mjs";
+
+// act runs an action by its button, and returns what its dialog shows at the end. command is a part of the command line that the dialog shows.
+async function act(page, button, command, { fill = async () => {}, result = "Done." } = {}) {
+  await button.click();
+  const dialog = page.getByRole("dialog");
+  await fill(dialog);
+  await dialog.getByText(command).first().waitFor();
+  const allow = dialog.getByRole("button", { name: "Allow changes" });
+  if (await allow.isVisible()) {
+    assert.ok(await dialog.getByRole("button", { name: "Run", exact: true }).isDisabled(), "an action can be run before changes are allowed");
+    await allow.click();
+  }
+  await dialog.getByRole("button", { name: "Run", exact: true }).click();
+  await dialog.getByText(result).first().waitFor().catch(async (error) => {
+    throw new Error(`${command} does not end with ${result}: ${await dialog.innerText()}\n${error.message}`);
+  });
+  const shown = await dialog.innerText();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await dialog.waitFor({ state: "detached" });
+  return shown;
+}
+
+// button returns a button of the screen by its name, in a part of it.
+const button = (within, name) => within.getByRole("button", { name }).first();
+
+// stateOf waits for the sentence of an environment or a catalog.
+const stateOf = (page, text) => page.getByRole("main").getByText(text).first().waitFor();
+
+// environmentActions dismisses, takes, rolls back and unpins the changes of an environment.
+export async function environmentActions(scene) {
+  const page = await scene.open(jane, screens["Environment behind"]);
+  const main = page.getByRole("main");
+  await stateOf(page, "1 workload changed");
+  await main.getByRole("region", { name: "What a sync would change" }).getByText("shop/api:2").waitFor();
+  await act(page, button(main, "Dismiss"), "kubectl slipstream dismiss bob");
+  await act(page, button(main, "Offer again"), "kubectl slipstream undismiss bob");
+  await button(main, /^Take everything/).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("region", { name: "Preview" }).waitFor();
+  await dialog.getByText("shop/api:2").first().waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  const synced = await act(page, button(main, /^Take everything/), "kubectl slipstream sync bob");
+  assert.match(synced, /Synced/, "the output of the sync");
+  assert.equal(await image(scene, "bob", "api"), "shop/api:2");
+  await stateOf(page, /^Synced/);
+  await main.getByRole("tab", { name: "Revisions" }).click();
+  await act(page, button(main, "Roll back to r1"), "kubectl slipstream rollback bob --to=1");
+  assert.equal(await image(scene, "bob", "api"), "shop/api:1");
+  await stateOf(page, "pinned at r1");
+  await act(page, button(main, "Unpin"), "kubectl slipstream unpin bob");
+  await main.getByText("pinned at r1").first().waitFor({ state: "detached" });
+  await act(page, button(main, "Find dependencies again"), "kubectl slipstream rediscover bob");
+  await main.getByRole("tab", { name: "Dependencies" }).click();
+  await main.getByRole("region", { name: "Dependencies" }).getByText("settings").first().waitFor();
+  await main.getByRole("tab", { name: "Records" }).click();
+  await main.getByRole("region", { name: "Records" }).getByText(jane).first().waitFor();
+}
+
+// explained traces why a workload differs from its source.
+export async function explained(scene) {
+  const page = await scene.open(jane, screens["Environment behind"]);
+  await button(page.getByRole("main"), "Explain a difference").click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("textbox").fill("deployment/api");
+  await dialog.getByText("kubectl slipstream explain-drift bob deployment/api").waitFor();
+  await dialog.getByRole("region", { name: "Output" }).getByText("production").first().waitFor();
+}
+
+// conflict decides about the fields of a conflict.
+export async function conflict(scene) {
+  const page = await scene.open(jane, screens["Environment with a conflict"]);
+  const main = page.getByRole("main");
+  await main.getByText("shop/api:dana").first().waitFor();
+  await main.getByText("shop/api:2").first().waitFor();
+  const field = (name) => main.getByRole("group", { name });
+  await field(/\/image$/).getByRole("radio", { name: /Ours/ }).check();
+  await field(/\/memory$/).getByRole("radio", { name: /Theirs/ }).check();
+  await act(page, button(main, "Resolve 2 fields"), "kubectl slipstream resolve dana");
+  await stateOf(page, /^Synced/);
+  assert.equal(await image(scene, "dana", "api"), "shop/api:dana");
+  assert.equal(await scene.kubectl(jane, ["get", "deployment/api", "-n", "dana", "-o", "jsonpath={..resources.limits.memory}"]), "128Mi");
+}
+
+// retried tries again what has failed, once its cause is removed.
+export async function retried(scene) {
+  const page = await scene.open(jane, screens["Environment that failed"]);
+  const main = page.getByRole("main");
+  await main.getByText(/ConfigMap 'settings' of carol/).first().waitFor();
+  await scene.kubectl(jane, ["delete", "configmap/settings", "-n", "carol"]);
+  await main.getByRole("tab", { name: "Records" }).click();
+  await act(page, button(main.getByRole("region", { name: "Records" }), "Retry"), "kubectl slipstream retry carol-");
+  await stateOf(page, /^Synced/);
+}
+
+// automatic switches automatic syncs on and off.
+export async function automatic(scene) {
+  const page = await scene.open(jane, screens["Environment behind"]);
+  const auto = page.getByRole("switch", { name: "Auto-sync" });
+  const allow = page.getByRole("banner").getByRole("switch", { name: "Allow changes" });
+  if (await allow.getAttribute("aria-checked") === "false") {
+    await allow.click();
+  }
+  await page.getByRole("switch", { name: "Allow changes", checked: true }).waitFor();
+  for (const on of [true, false]) {
+    await auto.click();
+    await page.getByRole("switch", { name: "Auto-sync", checked: on }).waitFor();
+    assert.equal(await scene.kubectl(jane, ["get", "environment/bob", "-n", team, "-o", "jsonpath={.spec.autoSync}"]) === "true", on);
+  }
+}
+
+// catalogActions reads the source again, pauses, and returns to a revision.
+export async function catalogActions(scene) {
+  const page = await scene.open(jane, screens.Catalog);
+  const main = page.getByRole("main");
+  await act(page, button(main, "Read the source"), "kubectl slipstream sync catalog/shop");
+  await act(page, button(main, "Pause"), "kubectl slipstream pause shop", { fill: (dialog) => dialog.getByRole("radio", { name: "4h", exact: true }).check() });
+  await stateOf(page, /^Paused/);
+  await act(page, button(main, "Resume"), "kubectl slipstream resume shop");
+  await main.getByText(/^Paused/).first().waitFor({ state: "detached" });
+  await act(page, button(main, "Roll back to r1"), "kubectl slipstream rollback catalog/shop --to=1");
+  await stateOf(page, /^Pinned/);
+  await act(page, button(main, "Unpin"), "kubectl slipstream unpin catalog/shop");
+  await main.getByText(/^Pinned/).first().waitFor({ state: "detached" });
+}
+
+// gitActions compares with Git, and suspends the mirror.
+export async function gitActions(scene) {
+  const page = await scene.open(jane, screens.Git);
+  const card = page.getByRole("article", { name: `${production}/main` });
+  await act(page, button(card, "Compare with Git"), "kubectl slipstream sync gitdestination/main");
+  await act(page, button(card, "Suspend"), "kubectl slipstream suspend main");
+  await card.getByText("Suspended").first().waitFor();
+  await act(page, button(card, "Resume"), "kubectl slipstream unsuspend main");
+  await card.getByText("Up to date").first().waitFor();
+}
+
+// pipelineActions sends everything, and suspends a pipeline.
+export async function pipelineActions(scene) {
+  const page = await scene.open(jane, screens.Pipelines);
+  const card = page.getByRole("article", { name: "index" });
+  await act(page, button(card, "Send everything"), "kubectl slipstream sync-pipeline index");
+  await act(page, button(card, "Suspend"), "kubectl slipstream suspend syncpipeline/index");
+  await card.getByText("Suspended").first().waitFor();
+  await act(page, button(card, "Resume"), "kubectl slipstream unsuspend syncpipeline/index");
+  await card.getByText("Up to date").first().waitFor();
+}
+
+// history finds a change, undoes it, and restores the object.
+export async function history(scene) {
+  const page = await scene.open(jane, screens.History);
+  const main = page.getByRole("main");
+  const list = page.getByRole("grid", { name: "Changes, newest first" });
+  await page.getByRole("checkbox", { name: "Only bypassed" }).check();
+  await row(list, "ConfigMap/managed").first().getByText(/bypassed/).waitFor();
+  await row(list, "ConfigMap/note").first().waitFor({ state: "detached" });
+  await page.getByRole("checkbox", { name: "Only bypassed" }).uncheck();
+  await page.getByLabel("Person").fill("eve");
+  await page.keyboard.press("Enter");
+  await row(list, "ConfigMap/settings").first().waitFor({ state: "detached" });
+  await row(list, "ConfigMap/note").first().click();
+  for (const text of ["eve", "winter colors", "red", "blue"]) {
+    await main.getByText(text).first().waitFor();
+  }
+  await act(page, button(main, "Undo this change"), /kubectl slipstream undo \S+/);
+  assert.equal(await color(scene), "red");
+  await act(page, button(main, "Restore to here"), /kubectl slipstream restore configmaps\/note/);
+  assert.equal(await color(scene), "blue");
+  await main.getByRole("link", { name: "Life of this object" }).click();
+  await main.getByText(/^4 of 4 changes$|^\d+ of 4 changes$/).waitFor();
+  await button(main, "Older").click();
+  await main.getByText("3 of 4 changes").waitFor();
+  await button(main, "Compared with the newest").click();
+  await main.getByRole("region", { name: /After this change/ }).waitFor();
+  await button(main, "Blame").click();
+  await main.getByRole("region", { name: /last change/ }).getByText("color: blue").waitFor();
+}
+
+// settings changes a setting of the server, and shows the error of an invalid one.
+export async function settings(scene) {
+  const page = await scene.open(jane, screens.Settings);
+  const main = page.getByRole("main");
+  const perMinute = main.getByLabel("Syncs per minute");
+  await perMinute.fill("9999");
+  const allow = main.getByRole("button", { name: "Allow changes" });
+  if (await allow.isVisible()) {
+    await allow.click();
+  }
+  await button(main, "Save").click();
+  await main.getByText("Saved.").waitFor();
+  assert.equal(await scene.kubectl(jane, ["get", "syncpolicy/default", "-o", "jsonpath={.spec.maxSyncsPerMinute}"]), "9999");
+  await perMinute.fill("0");
+  await button(main, "Save").click();
+  await main.getByText(/greater than or equal to 1|at least 1|from 1/).first().waitFor();
+  assert.equal(await scene.kubectl(jane, ["get", "syncpolicy/default", "-o", "jsonpath={.spec.maxSyncsPerMinute}"]), "9999");
+}
+
+// outdated changes a setting that another user has changed meanwhile: nothing is lost.
+export async function outdated(scene) {
+  const page = await scene.open(jane, screens.Settings);
+  const main = page.getByRole("main");
+  await main.getByLabel("Syncs per minute").fill("8888");
+  await scene.kubectl(jane, ["patch", "syncpolicy/default", "--type=merge", "-p", '{"spec":{"maxSyncsPerMinute":10000}}']);
+  const allow = main.getByRole("button", { name: "Allow changes" });
+  if (await allow.isVisible()) {
+    await allow.click();
+  }
+  await button(main, "Save").click();
+  await main.getByText(/has changed/).first().waitFor();
+  assert.equal(await scene.kubectl(jane, ["get", "syncpolicy/default", "-o", "jsonpath={.spec.maxSyncsPerMinute}"]), "10000");
+}
+
+const image = (scene, namespace, name) => scene.kubectl(jane, ["get", `deployment/${name}`, "-n", namespace, "-o", "jsonpath={..containers[0].image}"]);
+const color = (scene) => scene.kubectl(jane, ["get", "configmap/note", "-n", production, "-o", "jsonpath={.data.color}"]);

@@ -1,0 +1,112 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import assert from "node:assert/strict";
+
+import { row, screens, show, team, victor } from "./scene.mjs";
+
+// overview opens the page as its user does, and finds what the screens are about.
+export async function overview(scene) {
+  const page = await scene.open(victor);
+  assert.ok(!/[A-Za-z0-9_-]{20}/.test(page.url()), `the code is still in the address ${page.url()}`);
+  const paints = await page.evaluate(() => performance.getEntriesByType("paint").map((entry) => `${entry.name} ${Math.round(entry.startTime)} ms`));
+  scene.log(`paint: ${paints.join(", ")}`);
+  await page.getByRole("navigation").getByText(victor).waitFor();
+  const inbox = page.getByRole("grid", { name: "What waits for you" });
+  for (const [name, state] of [["dana", "Conflict: 2 fields"], ["carol", "Failed"], ["bob", "1 workload changed"]]) {
+    await row(inbox, `${team}/${name}`).getByText(state).first().waitFor();
+  }
+  assert.equal(await row(inbox, `${team}/alice`).count(), 0, "what is in sync waits for nobody");
+  const order = await inbox.getByRole("row").allInnerTexts();
+  const at = (text) => order.findIndex((each) => each.includes(text));
+  assert.ok(at("dana") < at("carol") && at("carol") < at("bob"), `the worst is not first: ${order}`);
+  for (const [screen, text] of Object.entries(expected)) {
+    await show(page, screens[screen]);
+    await page.getByRole("main").getByText(text).first().waitFor();
+    await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
+    assert.match(await page.title(), /Slipstream/, `the title of ${screen}`);
+  }
+}
+
+// expected is a text that each screen shows.
+const expected = {
+  Inbox: "Waits for you",
+  Environments: "Not synced yet",
+  "Environment in sync": "Synced",
+  "Environment behind": "1 workload changed",
+  "Environment that failed": "settings",
+  "Environment with a conflict": "Conflict: 2 fields",
+  Catalogs: "shop",
+  Catalog: "production",
+  Git: "clusters/test",
+  Pipelines: "index",
+  History: "bypassed",
+  "History of an object": "eve",
+  Settings: "Syncs per minute",
+};
+
+// numbers follows the numbers at the top, which filter the list of environments.
+export async function numbers(scene) {
+  const page = await scene.open(victor, "#/environments");
+  const list = page.getByRole("grid", { name: "Environments" });
+  const group = page.getByRole("group", { name: "Environments by state" });
+  for (const [number, shown, hidden] of [
+    [/synced$/, "alice", "bob"], [/waiting$/, "bob", "alice"], [/conflicts?$/, "dana", "bob"], [/failed$/, "carol", "alice"],
+  ]) {
+    const button = group.getByRole("button", { name: number });
+    await button.click();
+    await row(list, `${team}/${shown}`).waitFor();
+    assert.equal(await row(list, `${team}/${hidden}`).count(), 0, `${number} also shows ${hidden}`);
+    assert.equal(await button.getAttribute("aria-pressed"), "true");
+    const count = parseInt(await button.innerText(), 10);
+    assert.equal(await list.getByRole("row").filter({ hasText: `${team}/` }).filter({ hasNotText: "Catalog " }).count(), count, `the number of ${number}`);
+  }
+  await group.getByRole("button", { name: /environments$/ }).click();
+  await row(list, `${team}/alice`).waitFor();
+  const filter = page.getByRole("searchbox", { name: "Filter environments" });
+  await filter.fill("dana");
+  await row(list, `${team}/dana`).waitFor();
+  await row(list, `${team}/alice`).waitFor({ state: "detached" });
+  assert.match(page.url(), /q=dana/, "the filter can be linked to");
+}
+
+// live changes production and sees it without a reload.
+export async function live(scene) {
+  const page = await scene.open(victor, "#/environments");
+  await page.evaluate(() => (window.neverReloaded = true));
+  const bob = row(page.getByRole("grid", { name: "Environments" }), `${team}/bob`);
+  await bob.getByText("1 workload changed").first().waitFor();
+  await page.getByRole("heading", { name: "Environments" }).hover();
+  const began = Date.now();
+  await setImage(scene, "worker", "shop/worker:2");
+  const written = Date.now();
+  await bob.getByText("2 workloads changed").first().waitFor();
+  const seen = Date.now();
+  scene.log(`a change of production is on the page ${seen - written} ms after kubectl has ended, ${seen - began} ms after it was started`);
+  await show(page, "#/history");
+  await page.getByRole("main").getByText("Deployment/worker").first().waitFor();
+  assert.equal(await page.evaluate(() => window.neverReloaded), true, "the page was loaded again");
+}
+
+// steady holds the pointer over a list: its rows do not move, and updates wait behind a button.
+export async function steady(scene) {
+  const page = await scene.open(victor, "#/environments");
+  const list = page.getByRole("grid", { name: "Environments" });
+  const bob = row(list, `${team}/bob`);
+  await bob.hover();
+  // The last cell is an age, which grows.
+  const shown = async () => (await bob.innerText()).split("\n").slice(0, -1).join("\n");
+  const before = await shown();
+  await setImage(scene, "worker", "shop/worker:1");
+  const updates = page.getByRole("button", { name: /^\d+ updates?$/ });
+  await updates.waitFor();
+  assert.equal(await shown(), before, "the row has changed under the pointer");
+  await updates.click();
+  await page.getByRole("heading", { name: "Environments" }).first().hover();
+  await bob.getByText("1 workload changed").first().waitFor();
+}
+
+async function setImage(scene, deployment, image) {
+  await scene.kubectl("ann", ["set", "image", `deployment/${deployment}`, `main=${image}`, "-n", "production"]);
+}
+

@@ -1,0 +1,47 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+import { accessible, wide } from "./accessibility.mjs";
+import { automatic, catalogActions, conflict, environmentActions, explained, gitActions, history, outdated, pipelineActions, retried, settings } from "./actions.mjs";
+import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./attacks.mjs";
+import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
+import { keyboard, keysOff } from "./keyboard.mjs";
+import { live, numbers, overview, steady } from "./overview.mjs";
+import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
+
+// scenarios are all scenarios, in the order in which they run: those that only look at the page come before those that change something.
+export const scenarios = {
+  "Screens/Overview": overview,
+  "Screens/Numbers": numbers,
+  "Screens/LiveChange": live,
+  "Screens/RowsStay": steady,
+  "Access/Viewer": viewer,
+  "Access/OneNamespace": oneNamespace,
+  "Access/NoPermissions": noPermissions,
+  "Accessibility/Light": (scene) => accessible(scene, "light"),
+  "Accessibility/Dark": (scene) => accessible(scene, "dark"),
+  "Accessibility/Widths": wide,
+  "Accessibility/Keyboard": keyboard,
+  "Accessibility/KeysOff": keysOff,
+  "Attacks/Rebinding": rebound,
+  "Attacks/CrossOrigin": crossOrigin,
+  "Attacks/Framing": framed,
+  "Attacks/Opener": openedByAttacker,
+  "Attacks/Injection": injected,
+  "Login/UsedTwice": usedTwice,
+  "Login/Restarted": restarted,
+  "Login/LoggedOut": loggedOutByUser,
+  "Connection/ClusterLost": clusterLost,
+  "Connection/PluginLost": pluginLost,
+  "Actions/Explained": explained,
+  "Actions/Environment": environmentActions,
+  "Actions/Conflict": conflict,
+  "Actions/Retry": retried,
+  "Actions/AutoSync": automatic,
+  "Actions/Catalog": catalogActions,
+  "Actions/Git": gitActions,
+  "Actions/Pipeline": pipelineActions,
+  "Actions/History": history,
+  "Actions/Settings": settings,
+  "Actions/Outdated": outdated,
+};
