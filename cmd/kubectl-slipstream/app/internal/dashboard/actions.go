@@ -221,7 +221,7 @@ type offered struct {
 }
 
 // actions responds with the actions of an object, and why the user cannot run some.
-func (s *server) actions(c *call) error {
+func (w *workspace) actions(c *call) error {
 	var of target
 	if err := c.decode(&of); err != nil {
 		return err
@@ -230,7 +230,7 @@ func (s *server) actions(c *call) error {
 		return err
 	}
 	all := actionsOf(of.Resource)
-	object, err := s.stateOf(c.r.Context(), of)
+	object, err := w.stateOf(c.r.Context(), of)
 	if err != nil {
 		return err
 	}
@@ -241,7 +241,7 @@ func (s *server) actions(c *call) error {
 			needed[i] = append(needed[i], written(a, object)...)
 		}
 	}
-	missing, err := s.reviews.missing(c.r.Context(), needed)
+	missing, err := w.reviews.missing(c.r.Context(), needed)
 	if err != nil {
 		return err
 	}
@@ -257,11 +257,11 @@ func (s *server) actions(c *call) error {
 }
 
 // stateOf returns the object that actions are about, nil if the user may not read it.
-func (s *server) stateOf(ctx context.Context, of target) (map[string]any, error) {
+func (w *workspace) stateOf(ctx context.Context, of target) (map[string]any, error) {
 	if of.Resource == ofObjects {
 		return nil, nil
 	}
-	found, err := s.cluster.objectsOf(of.Resource, of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	found, err := w.cluster.objectsOf(of.Resource, of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && of.Resource == ofPolicies:
 		return nil, nil

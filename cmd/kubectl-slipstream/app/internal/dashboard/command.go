@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,11 +85,10 @@ func NewCommand(streams genericiooptions.IOStreams, config *genericclioptions.Co
 }
 
 func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
-	cluster, err := connect(d.config)
-	if err != nil {
-		return err
-	}
-	namespace, note, err := d.namespace(ctx, cluster)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	w, err := d.workspace(ctx, &all, flags)
 	if err != nil {
 		return err
 	}
@@ -96,32 +96,23 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 	if err != nil {
 		return fmt.Errorf("listen for the browser: %w", err)
 	}
-	s := newServer(listener.Addr().String(), cluster, newRuns(d.plugin, flags, cluster))
-	s.allow.Store(d.allowChanges)
-	s.hello = hello{
-		Type: "hello", User: cluster.user(ctx), Context: cluster.context, Namespace: namespace, Note: note, Version: buildversion.Version(),
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	w.acquire() // It follows the cluster before the browser asks, and while there is no tab.
 	idle := time.AfterFunc(d.idle, func() { cancel(errIdle) })
 	defer idle.Stop()
-	s.used = func() { idle.Reset(d.idle) }
-	following := make(chan struct{})
-	go func() {
-		defer close(following)
-		s.feed(namespace).run(ctx)
-	}()
-	link := d.link(s)
+	opened := &links{origin: "http://" + strings.TrimSuffix(listener.Addr().String(), ":80"), workspace: w, now: time.Now}
+	link := d.link(opened)
 	if !d.noOpen && cli.IsTerminal(d.Out) {
 		defer openBrowser(ctx, link)()
 	}
 	if cli.IsTerminal(d.In) {
 		_, _ = fmt.Fprintln(d.ErrOut, "Enter prints a new link, and Ctrl-C ends the page") // Nothing depends on it.
-		go d.links(ctx, s)
+		go d.links(ctx, opened)
 	}
-	err = serve(ctx, listener, s)
+	err = serve(ctx, (*http.Server).Serve, listener, &server{
+		guard: newGuard(opened.origin), sessions: &sessions{most: maxTabs, mostOfUser: maxTabs}, logins: opened, used: func() { idle.Reset(d.idle) },
+	})
 	cancel(err)
-	<-following
+	all.Wait()
 	switch {
 	case errors.Is(err, errIdle):
 		_, _ = fmt.Fprintln(d.ErrOut, errIdle.Error()) // Nothing depends on it.
@@ -134,19 +125,22 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 
 var errIdle = errors.New("there was no request for 8 hours, so the page has ended")
 
-// newServer returns a server for a page at an address.
-func newServer(address string, cluster *cluster, runs *runs) *server {
-	return &server{
-		guard: newGuard(address), sessions: &sessions{now: time.Now}, cluster: cluster, runs: runs,
-		hub:     newHub(streamed, map[string]int{"changes": keptChanges}),
-		reviews: &reviews{client: cluster.reviews, now: time.Now},
-		used:    func() {},
+// workspace returns what all tabs show. all waits for what follows the cluster, which ends with ctx.
+func (d *dashboard) workspace(ctx context.Context, all *sync.WaitGroup, flags *pflag.FlagSet) (*workspace, error) {
+	cluster, err := connect(d.config)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// feed returns what updates the hub with the objects of a namespace, or of all.
-func (s *server) feed(namespace string) *feed {
-	return &feed{cluster: s.cluster, hub: s.hub, namespace: namespace, refusedPause: refusedPause, lostPause: lostPause}
+	namespace, note, err := d.namespace(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	w := newWorkspace(cluster, newRuns(d.plugin, flags, cluster), following(ctx, all, cluster, namespace))
+	w.allow.Store(d.allowChanges)
+	w.hello = hello{
+		Type: "hello", User: cluster.user(ctx), Context: cluster.context, Namespace: namespace, Note: note, Version: buildversion.Version(),
+	}
+	return w, nil
 }
 
 // namespace returns the namespace that is shown, empty for all, and why it is only this one.
@@ -201,24 +195,24 @@ var (
 )
 
 // link prints a new link, and returns it.
-func (d *dashboard) link(s *server) string {
-	link := "http://" + s.guard.host + "/#" + s.sessions.newCode()
+func (d *dashboard) link(of *links) string {
+	link := of.origin + "/#" + of.newCode()
 	_, _ = fmt.Fprintln(d.Out, printable.Line(link)) // Without it, the user presses Enter again.
 	return link
 }
 
 // links prints a new link for each line that the user enters.
-func (d *dashboard) links(ctx context.Context, s *server) {
+func (d *dashboard) links(ctx context.Context, of *links) {
 	for lines := bufio.NewReader(d.In); ctx.Err() == nil; {
 		if _, err := lines.ReadString('\n'); err != nil {
 			return
 		}
-		d.link(s)
+		d.link(of)
 	}
 }
 
-// serve serves the page until ctx ends.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+// serve serves the page with a method of http.Server until ctx ends.
+func serve(ctx context.Context, with func(*http.Server, net.Listener) error, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
 		WriteTimeout: writeTimeout, IdleTimeout: idleConnection,
@@ -233,7 +227,7 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 			_ = server.Close() // Nothing is left to do.
 		}
 	})
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	if err := with(server, listener); !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return err
 	}

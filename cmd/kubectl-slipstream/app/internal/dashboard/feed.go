@@ -37,6 +37,11 @@ type feed struct {
 	refusedPause, lostPause time.Duration
 }
 
+// newFeed returns what updates a hub with the objects of a namespace, or of all.
+func newFeed(of *cluster, h *hub, namespace string) *feed {
+	return &feed{cluster: of, hub: h, namespace: namespace, refusedPause: refusedPause, lostPause: lostPause}
+}
+
 // run updates the hub until ctx ends.
 func (f *feed) run(ctx context.Context) {
 	var all sync.WaitGroup

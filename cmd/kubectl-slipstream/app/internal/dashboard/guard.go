@@ -26,21 +26,22 @@ func setHeaders(to http.Header) {
 
 // guard refuses requests that do not come from the page.
 type guard struct {
-	// host is the address of the server, which a browser sends as the header Host.
-	host       string
-	protection *http.CrossOriginProtection
+	// origin is the address of the page in the browser, such as http://127.0.0.1:43619, and host what a browser sends as the header Host.
+	origin, host string
+	protection   *http.CrossOriginProtection
 }
 
-// newGuard returns a guard for an address. Browsers leave out the standard port.
-func newGuard(address string) *guard {
-	return &guard{strings.TrimSuffix(address, ":80"), http.NewCrossOriginProtection()}
+// newGuard returns a guard for a page at an origin, without the standard port: browsers leave it out.
+func newGuard(origin string) *guard {
+	_, host, _ := strings.Cut(origin, "://")
+	return &guard{origin, host, http.NewCrossOriginProtection()}
 }
 
 // checkHost refuses a request to another host. A page of another site can reach this server by a name that resolves to its address, but its
 // requests have that name as Host.
 func (g *guard) checkHost(r *http.Request) error {
 	if r.Host != g.host {
-		return &refusal{http.StatusMisdirectedRequest, "This server has no such host", "Open the link that the command has printed"}
+		return &refusal{http.StatusMisdirectedRequest, "This server has no such host", "Open the page at its own address"}
 	}
 	return nil
 }
@@ -50,9 +51,9 @@ func (g *guard) checkCall(r *http.Request) error {
 	if r.Method != http.MethodPost {
 		return &refusal{http.StatusMethodNotAllowed, "The API takes only POST", ""}
 	}
-	foreign := g.protection.Check(r) != nil || r.Header.Get("Origin") != "http://"+g.host || r.Header.Get("Sec-Fetch-Site") != "same-origin"
+	foreign := g.protection.Check(r) != nil || r.Header.Get("Origin") != g.origin || r.Header.Get("Sec-Fetch-Site") != "same-origin"
 	if foreign || len(r.Header.Values("Origin")) != 1 || len(r.Header.Values("Sec-Fetch-Site")) != 1 {
-		return &refusal{http.StatusForbidden, "The request is not one of the page", "Open the link that the command has printed, in a current browser"}
+		return &refusal{http.StatusForbidden, "The request is not one of the page", "Open the page at its own address, in a current browser"}
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return &refusal{http.StatusUnsupportedMediaType, "The API takes only JSON", ""}

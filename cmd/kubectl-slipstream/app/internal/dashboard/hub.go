@@ -283,6 +283,10 @@ type (
 	pingMessage struct {
 		Type string `json:"type"`
 	}
+	// againMessage asks the page to open the stream again, so that the user is checked again.
+	againMessage struct {
+		Type string `json:"type"`
+	}
 )
 
 // stateMessage says that the watch of a resource is broken, or works again.

@@ -4,11 +4,8 @@
 package dashboard
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
@@ -96,64 +93,5 @@ func TestStates(t *testing.T) {
 	h.apply(cli.TableUpdate{Resource: "changes", Columns: cli.Columns{"Name"}, Rows: []*cli.Row{rowAt("a", 1)}})
 	if m, ok := h.take(s)[0].(tableMessage); !ok || len(m.Rows) != 1 || len(m.Columns) != 1 {
 		t.Errorf("a server with other columns: %+v", m)
-	}
-}
-
-// TestLateCode checks that a code lives for a minute, and that there are not more than some codes and sessions.
-func TestLateCode(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &sessions{now: time.Now}
-		inTime, late := s.newCode(), s.newCode()
-		time.Sleep(codeLife) //nolint:forbidigo // The time of a synctest bubble.
-		if _, err := s.open(inTime); err != nil {
-			t.Errorf("a code after a minute: %v", err)
-		}
-		time.Sleep(time.Nanosecond) //nolint:forbidigo // The time of a synctest bubble.
-		for range 2 {
-			_, err := s.open(late)
-			if refused := (*refusal)(nil); !errors.As(err, &refused) || refused.status != http.StatusUnauthorized || refused.do != newLinkHint {
-				t.Errorf("a code after more than a minute: %v", err)
-			}
-		}
-		oldest := s.newCode()
-		for range maxCodes {
-			s.newCode()
-		}
-		if _, err := s.open(oldest); err == nil {
-			t.Errorf("more than %d codes are open", maxCodes)
-		}
-	})
-}
-
-// TestSessions checks that the oldest session ends when there are too many.
-func TestSessions(t *testing.T) {
-	s := &sessions{now: time.Now}
-	var tokens []string
-	for range maxSessions + 1 {
-		token, err := s.open(s.newCode())
-		if err != nil {
-			t.Fatal(err)
-		}
-		tokens = append(tokens, token)
-		if len(tokens) > 1 {
-			continue
-		}
-		first, err := s.find(token)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() {
-			select {
-			case <-first.ended:
-			default:
-				t.Error("the streams of the oldest session continue")
-			}
-		}()
-	}
-	if _, err := s.find(tokens[0]); err == nil {
-		t.Errorf("%d sessions are open", maxSessions+1)
-	}
-	if _, err := s.find(tokens[1]); err != nil {
-		t.Errorf("a session has ended: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ func (r *patchRequest) check() error {
 }
 
 // patch changes the spec of an object, unless it has changed since the user has seen it.
-func (s *server) patch(c *call) error {
+func (w *workspace) patch(c *call) error {
 	var request patchRequest
 	if err := c.decode(&request); err != nil {
 		return err
@@ -67,10 +67,10 @@ func (s *server) patch(c *call) error {
 	if err := request.check(); err != nil {
 		return err
 	}
-	if err := s.checkAllowed(); err != nil {
+	if err := w.checkAllowed(); err != nil {
 		return err
 	}
-	objects := s.cluster.objectsOf(request.Resource, request.Namespace)
+	objects := w.cluster.objectsOf(request.Resource, request.Namespace)
 	write := request.update
 	if request.ResourceVersion == "" {
 		write = request.create

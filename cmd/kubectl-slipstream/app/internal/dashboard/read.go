@@ -80,7 +80,7 @@ func (c *cluster) objectsOf(resource, namespace string) dynamic.ResourceInterfac
 }
 
 // list responds with a page of a list.
-func (s *server) list(c *call) error {
+func (w *workspace) list(c *call) error {
 	var request struct {
 		Resource      string            `json:"resource"`
 		Namespace     string            `json:"namespace"`
@@ -114,7 +114,7 @@ func (s *server) list(c *call) error {
 	if request.Limit < 1 || request.Limit > maxList {
 		request.Limit = maxList
 	}
-	page, err := s.cluster.tables.Page(c.r.Context(), of, request.Limit, request.Continue)
+	page, err := w.cluster.tables.Page(c.r.Context(), of, request.Limit, request.Continue)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func fieldSelector(resource string, terms map[string]string) (string, error) {
 }
 
 // object responds with an object, without the fields that say which client has written which field.
-func (s *server) object(c *call) error {
+func (w *workspace) object(c *call) error {
 	var of target
 	if err := c.decode(&of); err != nil {
 		return err
@@ -157,7 +157,7 @@ func (s *server) object(c *call) error {
 	if err := of.check(); err != nil {
 		return err
 	}
-	found, err := s.cluster.objectsOf(of.Resource, of.Namespace).Get(c.r.Context(), of.Name, metav1.GetOptions{})
+	found, err := w.cluster.objectsOf(of.Resource, of.Namespace).Get(c.r.Context(), of.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func (s *server) object(c *call) error {
 }
 
 // change responds with a Change and the contents before and after it. The server masks the values of Secrets.
-func (s *server) change(c *call) error {
+func (w *workspace) change(c *call) error {
 	of := target{Resource: "changes"}
 	var request struct {
 		Namespace string `json:"namespace"`
@@ -180,7 +180,7 @@ func (s *server) change(c *call) error {
 		return err
 	}
 	ctx := c.r.Context()
-	change, err := s.cluster.api.Changes(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
+	change, err := w.cluster.api.Changes(of.Namespace).Get(ctx, of.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (s *server) change(c *call) error {
 		After  string           `json:"after"`
 		Error  string           `json:"error"`
 	}{Change: change}
-	difference, err := s.cluster.api.Changes(of.Namespace).Diff(ctx, of.Name, metav1.GetOptions{})
+	difference, err := w.cluster.api.Changes(of.Namespace).Diff(ctx, of.Name, metav1.GetOptions{})
 	if err == nil {
 		response.Before, err = contentOf(difference.Before)
 	}
@@ -202,7 +202,7 @@ func (s *server) change(c *call) error {
 		if ctx.Err() != nil || apierrors.IsUnauthorized(err) {
 			return err
 		}
-		response.Error = s.cluster.sentence(ctx, err)
+		response.Error = w.cluster.sentence(ctx, err)
 	}
 	return respond(c, response)
 }

@@ -72,12 +72,12 @@ type (
 )
 
 // run runs the command of an action, and sends what it prints. It ends with the request: what the server has accepted continues.
-func (s *server) run(c *call) error {
+func (w *workspace) run(c *call) error {
 	var request runRequest
 	if err := c.decode(&request); err != nil {
 		return err
 	}
-	invoked, err := s.invocation(c.r.Context(), &request)
+	invoked, err := w.invocation(c.r.Context(), &request)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (s *server) run(c *call) error {
 	default:
 		return &refusal{http.StatusTooManyRequests, fmt.Sprintf("%d commands run already", maxRuns), "Wait until one has ended, or close it"}
 	}
-	ctx, cancel := context.WithTimeout(c.r.Context(), s.runs.timeout)
+	ctx, cancel := context.WithTimeout(c.r.Context(), w.runs.timeout)
 	defer cancel()
 	go func() {
 		select {
@@ -98,14 +98,14 @@ func (s *server) run(c *call) error {
 	}()
 	writer := newStreamWriter(c.w)
 	defer writer.end()
-	out := &runOutput{to: writer, cluster: s.cluster, cancel: cancel}
-	out.send(commandMessage{invoked.line(s.runs.shown)})
-	out.send(s.runs.execute(ctx, invoked, out))
+	out := &runOutput{to: writer, cluster: w.cluster, cancel: cancel}
+	out.send(commandMessage{invoked.line(w.runs.shown)})
+	out.send(w.runs.execute(ctx, invoked, out))
 	return errClosed
 }
 
 // invocation checks a request, and returns its command.
-func (s *server) invocation(ctx context.Context, request *runRequest) (*invocation, error) {
+func (w *workspace) invocation(ctx context.Context, request *runRequest) (*invocation, error) {
 	at := slices.IndexFunc(actionsOf(request.Resource), func(a action) bool { return a.name == request.Action && a.command != "" })
 	if at < 0 {
 		return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("%q is no action of %q", request.Action, request.Resource), ""}
@@ -115,14 +115,14 @@ func (s *server) invocation(ctx context.Context, request *runRequest) (*invocati
 		return nil, err
 	}
 	if a.writes && !request.Preview {
-		if err := s.checkAllowed(); err != nil {
+		if err := w.checkAllowed(); err != nil {
 			return nil, err
 		}
 	}
 	var change *v1alpha1.Change
 	if a.name == "restore" {
 		var err error
-		if change, err = s.cluster.api.Changes(request.Namespace).Get(ctx, request.Name, metav1.GetOptions{}); err != nil {
+		if change, err = w.cluster.api.Changes(request.Namespace).Get(ctx, request.Name, metav1.GetOptions{}); err != nil {
 			return nil, err
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
@@ -27,6 +28,24 @@ type refusal struct {
 
 // Error returns the text.
 func (e *refusal) Error() string { return e.text }
+
+// question is a refusal after which the page asks the user for something.
+type question struct {
+	*refusal
+	// ask is askLink, askLogin or askNamespace.
+	ask string
+}
+
+// Unwrap returns the refusal.
+func (q *question) Unwrap() error { return q.refusal }
+
+// What the page asks for: the link that the command prints, a login at the proxy, or a namespace.
+const askLink, askLogin, askNamespace = "link", "login", "namespace"
+
+// noLogin is the refusal of a request without a session of the command.
+func noLogin(text, do string) error {
+	return &question{&refusal{http.StatusUnauthorized, text, do}, askLink}
+}
 
 // errClosed is returned after a response has begun, when the client no longer reads it.
 var errClosed = errors.New("the connection is closed")
@@ -66,35 +85,57 @@ func (c *call) decode(into any) error {
 	return &refusal{http.StatusBadRequest, "The request cannot be read: " + err.Error(), ""}
 }
 
+// sessionRequest is the request for a session.
+type sessionRequest struct {
+	// Code is that of a link.
+	Code string `json:"code"`
+	// Namespace is the one to show, empty for all.
+	Namespace string `json:"namespace"`
+}
+
+// login is a user for whom a session is opened.
+type login struct {
+	workspace *workspace
+	// user identifies the user, empty if there is only one.
+	user string
+}
+
+// logins decide who may open a session, and use it.
+type logins interface {
+	// open returns the user of a request for a session.
+	open(r *http.Request, request *sessionRequest) (*login, error)
+	// check refuses a request of another user than that of its session.
+	check(r *http.Request, of *session) error
+	// ended returns the refusal of a request without a session, or whose user the API server does not know.
+	ended() error
+}
+
 // server is the server of the page.
 type server struct {
 	guard    *guard
 	sessions *sessions
-	cluster  *cluster
-	hub      *hub
-	runs     *runs
-	reviews  *reviews
-	// allow is set if actions may write.
-	allow atomic.Bool
+	logins   logins
 	// used is called with each request.
 	used func()
-	// hello is the first message of each stream.
-	hello hello
 }
 
 // routes are the calls of the API that need a session.
-func (s *server) routes() map[string]func(*call) error {
-	return map[string]func(*call) error{
-		"/api/stream": s.stream, "/api/list": s.list, "/api/object": s.object, "/api/change": s.change,
-		"/api/actions": s.actions, "/api/run": s.run, "/api/patch": s.patch, "/api/allow": s.setAllow, "/api/end": s.end,
-	}
+var routes = map[string]func(*workspace, *call) error{
+	"/api/stream": (*workspace).stream, "/api/list": (*workspace).list, "/api/object": (*workspace).object, "/api/change": (*workspace).change,
+	"/api/actions": (*workspace).actions, "/api/run": (*workspace).run, "/api/patch": (*workspace).patch, "/api/allow": (*workspace).setAllow,
 }
+
+// The other calls of the API.
+const (
+	sessionPath = "/api/session"
+	endPath     = "/api/end"
+)
 
 // ServeHTTP implements http.Handler.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setHeaders(w.Header())
 	if err := s.serve(w, r); err != nil && !errors.Is(err, errClosed) {
-		s.fail(w, r, err)
+		fail(w, err)
 	}
 }
 
@@ -105,31 +146,53 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) error {
 	if file, found := staticFiles[r.URL.Path]; found {
 		return file.serve(w, r)
 	}
-	handle, found := s.routes()[r.URL.Path]
-	if !found && r.URL.Path != "/api/session" {
+	handle, found := routes[r.URL.Path]
+	if !found && r.URL.Path != sessionPath && r.URL.Path != endPath {
 		return &refusal{http.StatusNotFound, "There is nothing here", ""}
 	}
 	if err := s.guard.checkCall(r); err != nil {
 		return err
 	}
 	c := &call{w: w, r: r}
-	if !found {
+	if r.URL.Path == sessionPath {
 		return s.openSession(c)
 	}
-	var err error
-	if c.session, err = s.sessions.find(r.Header.Get(sessionHeader)); err != nil {
+	if c.session = s.sessions.find(r.Header.Get(sessionHeader)); c.session == nil {
+		return s.logins.ended()
+	}
+	if err := s.logins.check(r, c.session); err != nil {
 		return err
 	}
 	s.used()
-	return handle(c)
+	if !found {
+		return s.end(c)
+	}
+	return s.explain(c, handle(c.session.workspace, c))
+}
+
+// explain returns what the page shows of the error of a call.
+func (s *server) explain(c *call, err error) error {
+	if err == nil || errors.Is(err, errClosed) {
+		return err
+	}
+	if apierrors.IsUnauthorized(err) && c.session.user != "" {
+		s.sessions.end(c.session)
+		return s.logins.ended()
+	}
+	return c.session.cluster.refusal(c.r.Context(), err)
 }
 
 // fail responds with an error.
-func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	refused := s.cluster.refusal(r.Context(), err)
+func fail(w http.ResponseWriter, err error) {
+	refused := &refusal{http.StatusInternalServerError, "The page cannot do this", ""}
+	_ = errors.As(err, &refused) // All others are of the files of the page, which are in the program.
+	response := map[string]string{"error": refused.text, "do": refused.do}
+	if asked := (*question)(nil); errors.As(err, &asked) {
+		response["ask"] = asked.ask
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(refused.status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": refused.text, "do": refused.do}) // The client may have closed the connection.
+	_ = json.NewEncoder(w).Encode(response) // The client may have closed the connection.
 }
 
 // respond writes the response of a call.
@@ -139,42 +202,20 @@ func respond(c *call, value any) error {
 }
 
 func (s *server) openSession(c *call) error {
-	var request struct {
-		Code string `json:"code"`
-	}
+	var request sessionRequest
 	if err := c.decode(&request); err != nil {
 		return err
 	}
-	session, err := s.sessions.open(request.Code)
+	opened, err := s.logins.open(c.r, &request)
+	if err != nil {
+		return err
+	}
+	secret, err := s.sessions.open(opened.user, opened.workspace)
 	if err != nil {
 		return err
 	}
 	s.used()
-	return respond(c, map[string]string{"session": session})
-}
-
-// setAllow is the switch that lets actions write, for all tabs.
-func (s *server) setAllow(c *call) error {
-	var request struct {
-		Allow bool `json:"allow"`
-	}
-	if err := c.decode(&request); err != nil {
-		return err
-	}
-	s.allow.Store(request.Allow)
-	s.hub.notifyAll()
-	return respond(c, struct{}{})
-}
-
-// checkAllowed refuses to write unless the user has allowed it.
-func (s *server) checkAllowed() error {
-	if !s.allow.Load() {
-		return &refusal{
-			http.StatusForbidden, "Changes are not allowed: this page only shows the cluster",
-			"Switch on Allow changes on the page, or start the command with --allow-changes",
-		}
-	}
-	return nil
+	return respond(c, map[string]string{"session": secret})
 }
 
 func (s *server) end(c *call) error {

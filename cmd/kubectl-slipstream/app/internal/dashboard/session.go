@@ -7,25 +7,17 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-const (
-	// codeLife is how long a link can be opened.
-	codeLife = time.Minute
-	// maxCodes and maxSessions are the numbers of links and tabs. The oldest ones end.
-	maxCodes, maxSessions = 8, 64
-)
-
-// errNoSession is the refusal of a call without a session.
-var errNoSession = &refusal{http.StatusUnauthorized, "The login of this page has ended", newLinkHint}
-
-const newLinkHint = "Press Enter in the terminal of kubectl slipstream dashboard for a new link"
+// sessionIdle is the time without a request after which a session ends.
+const sessionIdle = 8 * time.Hour
 
 // digest is the hash of a secret. Hashes of equal length are compared in constant time, and say nothing about the secret.
 type digest [sha256.Size]byte
@@ -38,68 +30,75 @@ func (d digest) isOf(secret string) bool {
 // session is the login of a tab.
 type session struct {
 	digest
+	*workspace
+	// user identifies whose it is, empty if all sessions have the same user.
+	user string
 	// ended is closed when the session ends.
 	ended chan struct{}
 	// running has an item for each command that runs.
 	running chan struct{}
+	// streams is the number of streams that are open.
+	streams atomic.Int32
+	// idle ends the session unless there is a request.
+	idle *time.Timer
 }
 
-// code is one that can be exchanged for a session once.
-type code struct {
-	digest
-	until time.Time
-}
-
-// sessions are the logins of the page.
+// sessions are the logins of the page: at most a number, and a number of one user. For another one, that ends which was not used for the
+// longest time, of those without a stream: tabs that are closed do not say so.
 type sessions struct {
-	now func() time.Time
+	most, mostOfUser int
 
-	mu     sync.Mutex
-	codes  []code
+	mu sync.Mutex
+	// opened are the ones that were used last at the end.
 	opened []*session
 }
 
-// newCode returns a code for a link.
-func (s *sessions) newCode() string {
-	secret := base64.RawURLEncoding.EncodeToString(randomBytes())
+// open returns the secret of a new session.
+func (s *sessions) open(user string, of *workspace) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.codes = append(s.codes, code{sha256.Sum256([]byte(secret)), s.now().Add(codeLife)})
-	s.codes = s.codes[max(0, len(s.codes)-maxCodes):]
-	return secret
-}
-
-// open returns a session for a code. The code is used up, also if it is late.
-func (s *sessions) open(secret string) (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.codes, func(c code) bool { return c.isOf(secret) })
-	if at < 0 {
-		return "", &refusal{http.StatusUnauthorized, "This link was used already, or is not one of this command", newLinkHint}
+	var own []*session
+	for _, other := range s.opened {
+		if other.user == user {
+			own = append(own, other)
+		}
 	}
-	until := s.codes[at].until
-	s.codes = slices.Delete(s.codes, at, at+1)
-	if s.now().After(until) {
-		return "", &refusal{http.StatusUnauthorized, "This link is older than a minute", newLinkHint}
+	if len(own) >= s.mostOfUser && !s.endOne(own) {
+		return "", &refusal{http.StatusTooManyRequests, fmt.Sprintf("You have %d tabs with this page already", s.mostOfUser), "Close one of them"}
+	}
+	if len(s.opened) >= s.most && !s.endOne(s.opened) {
+		return "", &refusal{http.StatusTooManyRequests, fmt.Sprintf("%d tabs show this page already", s.most), "Try again later"}
 	}
 	token := hex.EncodeToString(randomBytes())
-	s.opened = append(s.opened, &session{sha256.Sum256([]byte(token)), make(chan struct{}), make(chan struct{}, maxRuns)})
-	if len(s.opened) > maxSessions {
-		s.close(0)
+	opened := &session{
+		digest: sha256.Sum256([]byte(token)), workspace: of, user: user, ended: make(chan struct{}), running: make(chan struct{}, maxRuns),
 	}
+	opened.idle = time.AfterFunc(sessionIdle, func() { s.end(opened) })
+	s.opened = append(s.opened, opened)
 	return token, nil
 }
 
-// find returns a session.
-func (s *sessions) find(token string) (*session, error) {
+// endOne ends the first of some sessions that has no stream, and reports whether there is one. It is called with the lock.
+func (s *sessions) endOne(of []*session) bool {
+	at := slices.IndexFunc(of, func(other *session) bool { return other.streams.Load() == 0 })
+	if at >= 0 {
+		s.close(slices.Index(s.opened, of[at]))
+	}
+	return at >= 0
+}
+
+// find returns a session, which is used now. It returns nil if there is none.
+func (s *sessions) find(token string) *session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, of := range s.opened {
-		if of.isOf(token) {
-			return of, nil
-		}
+	at := slices.IndexFunc(s.opened, func(of *session) bool { return of.isOf(token) })
+	if at < 0 {
+		return nil
 	}
-	return nil, errNoSession
+	found := s.opened[at]
+	found.idle.Reset(sessionIdle)
+	s.opened = append(slices.Delete(s.opened, at, at+1), found)
+	return found
 }
 
 // end ends a session.
@@ -113,6 +112,7 @@ func (s *sessions) end(of *session) {
 
 // close ends a session. It is called with the lock.
 func (s *sessions) close(at int) {
+	s.opened[at].idle.Stop()
 	close(s.opened[at].ended)
 	s.opened = slices.Delete(s.opened, at, at+1)
 }

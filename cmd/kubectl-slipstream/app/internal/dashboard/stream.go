@@ -50,23 +50,31 @@ func (s *streamWriter) end() {
 }
 
 // stream sends all rows, and then changes, until the client closes the request or the session ends.
-func (s *server) stream(c *call) error {
+func (w *workspace) stream(c *call) error {
 	if err := c.decode(&struct{}{}); err != nil {
 		return err
 	}
-	subscription := s.hub.subscribe(maxStreams)
+	c.session.streams.Add(1)
+	defer c.session.streams.Add(-1)
+	hub := w.acquire()
+	defer w.release()
+	subscription := hub.subscribe(maxStreams)
 	if subscription == nil {
 		return &refusal{http.StatusTooManyRequests, "Too many tabs show this page", "Close another tab"}
 	}
-	defer s.hub.unsubscribe(subscription)
+	defer hub.unsubscribe(subscription)
 	out := newStreamWriter(c.w)
 	defer out.end()
-	first := s.hello
-	first.AllowChanges = s.allow.Load()
+	first := w.hello
+	first.AllowChanges = w.allow.Load()
 	allowed := first.AllowChanges
 	messages := []any{first}
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
+	var over <-chan time.Time
+	if w.streamLife > 0 {
+		over = time.After(w.streamLife)
+	}
 	for {
 		if len(messages) > 0 {
 			if err := out.write(messages...); err != nil {
@@ -79,6 +87,9 @@ func (s *server) stream(c *call) error {
 			return errClosed
 		case <-c.session.ended:
 			return errClosed
+		case <-over:
+			_ = out.write(againMessage{"again"}) // Otherwise the page opens it again a second later.
+			return errClosed
 		case <-ping.C:
 			messages = append(messages, pingMessage{"ping"})
 			continue
@@ -89,8 +100,8 @@ func (s *server) stream(c *call) error {
 			return errClosed
 		case <-time.After(flushPause):
 		}
-		messages = s.hub.take(subscription)
-		if now := s.allow.Load(); now != allowed {
+		messages = hub.take(subscription)
+		if now := w.allow.Load(); now != allowed {
 			allowed = now
 			messages = append(messages, allowMessage{"allow", now})
 		}

@@ -1,0 +1,112 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dashboard
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// lingering is how long a workspace follows the cluster after its last stream has ended: a tab that is loaded again opens one soon.
+const lingering = time.Minute
+
+// workspace is what a session reads and does, with the rights of its user. All tabs of kubectl slipstream dashboard share one.
+type workspace struct {
+	cluster *cluster
+	runs    *runs
+	reviews *reviews
+	// allow is set if actions may write.
+	allow atomic.Bool
+	// hello is the first message of each stream.
+	hello hello
+	// follow has a hub follow the cluster until stop is called.
+	follow func(*hub) (stop func())
+	// streamLife is how long a stream lasts, 0 if there is no limit.
+	streamLife time.Duration
+
+	mu sync.Mutex
+	// hub is what streams show, nil while nothing follows the cluster. streams is the number of those that are open.
+	hub     *hub
+	streams int
+	// stop ends what follows the cluster, and lingers is the timer that calls it after the last stream.
+	stop    func()
+	lingers *time.Timer
+}
+
+// newWorkspace returns a workspace whose commands are run by runs, and whose hubs are followed by follow.
+func newWorkspace(of *cluster, runs *runs, follow func(*hub) (stop func())) *workspace {
+	return &workspace{cluster: of, runs: runs, reviews: &reviews{client: of.reviews, now: time.Now}, follow: follow}
+}
+
+// following returns a function that has a hub follow a namespace of a cluster, or all of it, until ctx ends. all waits for what it has started.
+func following(ctx context.Context, all *sync.WaitGroup, of *cluster, namespace string) func(*hub) (stop func()) {
+	return func(h *hub) func() {
+		ctx, stop := context.WithCancel(ctx)
+		all.Go(func() { newFeed(of, h, namespace).run(ctx) })
+		return stop
+	}
+}
+
+// acquire returns the hub, which follows the cluster until release was called as often as acquire, and a while longer.
+func (w *workspace) acquire() *hub {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.streams++
+	if w.lingers != nil {
+		w.lingers.Stop()
+		w.lingers = nil
+	}
+	if w.hub == nil {
+		w.hub = newHub(streamed, map[string]int{ofChanges: keptChanges})
+		w.stop = w.follow(w.hub)
+	}
+	return w.hub
+}
+
+func (w *workspace) release() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.streams--; w.streams > 0 {
+		return
+	}
+	w.lingers = time.AfterFunc(lingering, w.rest)
+}
+
+// rest no longer follows the cluster, unless a stream was opened in the meantime.
+func (w *workspace) rest() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.streams == 0 && w.hub != nil {
+		w.stop()
+		w.hub, w.stop, w.lingers = nil, nil, nil
+	}
+}
+
+// setAllow is the switch that lets actions write, for all tabs of the workspace.
+func (w *workspace) setAllow(c *call) error {
+	var request struct {
+		Allow bool `json:"allow"`
+	}
+	if err := c.decode(&request); err != nil {
+		return err
+	}
+	w.allow.Store(request.Allow)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hub != nil {
+		w.hub.notifyAll()
+	}
+	return respond(c, struct{}{})
+}
+
+// checkAllowed refuses to write unless the user has allowed it.
+func (w *workspace) checkAllowed() error {
+	if !w.allow.Load() {
+		return &refusal{http.StatusForbidden, "Changes are not allowed: this page only shows the cluster", "Switch on Allow changes on the page"}
+	}
+	return nil
+}
