@@ -43,10 +43,31 @@ type cluster struct {
 	rest *rest.Config
 	// hidden are texts that no message to the page contains: the address of the API server, and the paths of kubeconfigs.
 	hidden *strings.Replacer
+	// loggedOut is called when the API server no longer accepts the login of the user. It may be nil.
+	loggedOut func()
 }
 
 // connect returns the clients for the API server of flags and kubeconfigs.
 func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
+	c, err := newCluster(config)
+	if err != nil {
+		return nil, err
+	}
+	loader := config.ToRawKubeConfigLoader()
+	raw, err := loader.RawConfig()
+	if err != nil {
+		return nil, err
+	}
+	c.context = raw.CurrentContext
+	if given := config.Context; given != nil && *given != "" {
+		c.context = *given
+	}
+	c.hidden = hide(c.rest.Host, append(loader.ConfigAccess().GetLoadingPrecedence(), pathsIn(&raw)...))
+	return c, nil
+}
+
+// newCluster returns the clients for an API server.
+func newCluster(config genericclioptions.RESTClientGetter) (*cluster, error) {
 	found, err := config.ToRESTConfig()
 	if err != nil {
 		return nil, err
@@ -70,16 +91,6 @@ func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
 		return nil, err
 	}
 	c.reviews, c.identities = reviews.SelfSubjectAccessReviews(), identities.SelfSubjectReviews()
-	loader := config.ToRawKubeConfigLoader()
-	raw, err := loader.RawConfig()
-	if err != nil {
-		return nil, err
-	}
-	c.context = raw.CurrentContext
-	if given := config.Context; given != nil && *given != "" {
-		c.context = *given
-	}
-	c.hidden = hide(found.Host, append(loader.ConfigAccess().GetLoadingPrecedence(), pathsIn(&raw)...))
 	return c, nil
 }
 

@@ -81,6 +81,7 @@ func NewCommand(streams genericiooptions.IOStreams, config *genericclioptions.Co
 	flags.Uint16Var(&d.port, "port", 0, "The port of the page. 0 is a free one.")
 	flags.BoolVar(&d.allowChanges, "allow-changes", false, "Let the page change things from the beginning.")
 	flags.BoolVar(&d.noOpen, "no-open", false, "Print the link, and open no browser.")
+	command.AddCommand(newServe(streams, config, plugin))
 	return command
 }
 

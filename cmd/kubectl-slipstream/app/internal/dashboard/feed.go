@@ -74,7 +74,7 @@ func (f *feed) follow(ctx context.Context, of cli.Selection) {
 			pause = f.refusedPause
 			f.hub.refuse(of.Resource, f.cluster.sentence(ctx, err))
 		} else {
-			f.hub.lose(of.Resource, f.cluster.sentence(ctx, err))
+			f.lose(ctx, of.Resource, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -92,7 +92,15 @@ func (f *feed) once(ctx context.Context, of cli.Selection) error {
 	f.hub.list(of.Resource, page.Columns, page.Rows)
 	return f.cluster.tables.Follow(ctx, of, page.Version, cli.TableHandler{
 		Update: f.hub.apply,
-		Lost:   func(err error) { f.hub.lose(of.Resource, f.cluster.sentence(ctx, err)) },
+		Lost:   func(err error) { f.lose(ctx, of.Resource, err) },
 		Found:  func() { f.hub.find(of.Resource) },
 	})
+}
+
+// lose keeps the rows of a resource, which may be old now.
+func (f *feed) lose(ctx context.Context, resource string, err error) {
+	f.hub.lose(resource, f.cluster.sentence(ctx, err))
+	if apierrors.IsUnauthorized(err) && f.cluster.loggedOut != nil {
+		f.cluster.loggedOut()
+	}
 }

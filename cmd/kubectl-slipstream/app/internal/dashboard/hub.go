@@ -253,6 +253,8 @@ type (
 		Note         string `json:"note,omitempty"`
 		AllowChanges bool   `json:"allowChanges"`
 		Version      string `json:"version"`
+		// Hosted is set if a proxy authenticates the user.
+		Hosted bool `json:"hosted,omitempty"`
 	}
 	tableMessage struct {
 		Type     string   `json:"type"`

@@ -96,8 +96,8 @@ type sessionRequest struct {
 // login is a user for whom a session is opened.
 type login struct {
 	workspace *workspace
-	// user identifies the user, empty if there is only one.
-	user string
+	// identity is nil if there is only one user.
+	identity *identity
 }
 
 // logins decide who may open a session, and use it.
@@ -175,7 +175,7 @@ func (s *server) explain(c *call, err error) error {
 	if err == nil || errors.Is(err, errClosed) {
 		return err
 	}
-	if apierrors.IsUnauthorized(err) && c.session.user != "" {
+	if apierrors.IsUnauthorized(err) && c.session.identity != nil {
 		s.sessions.end(c.session)
 		return s.logins.ended()
 	}
@@ -210,7 +210,7 @@ func (s *server) openSession(c *call) error {
 	if err != nil {
 		return err
 	}
-	secret, err := s.sessions.open(opened.user, opened.workspace)
+	secret, err := s.sessions.open(opened)
 	if err != nil {
 		return err
 	}

@@ -31,8 +31,8 @@ func (d digest) isOf(secret string) bool {
 type session struct {
 	digest
 	*workspace
-	// user identifies whose it is, empty if all sessions have the same user.
-	user string
+	// identity is the user, nil if all sessions have the same one.
+	identity *identity
 	// ended is closed when the session ends.
 	ended chan struct{}
 	// running has an item for each command that runs.
@@ -54,12 +54,12 @@ type sessions struct {
 }
 
 // open returns the secret of a new session.
-func (s *sessions) open(user string, of *workspace) (string, error) {
+func (s *sessions) open(of *login) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var own []*session
 	for _, other := range s.opened {
-		if other.user == user {
+		if other.identity.is(of.identity) {
 			own = append(own, other)
 		}
 	}
@@ -71,7 +71,10 @@ func (s *sessions) open(user string, of *workspace) (string, error) {
 	}
 	token := hex.EncodeToString(randomBytes())
 	opened := &session{
-		digest: sha256.Sum256([]byte(token)), workspace: of, user: user, ended: make(chan struct{}), running: make(chan struct{}, maxRuns),
+		digest: sha256.Sum256([]byte(token)), workspace: of.workspace, identity: of.identity, ended: make(chan struct{}), running: make(chan struct{}, maxRuns),
+	}
+	if of.identity != nil {
+		of.workspace.cluster.loggedOut = func() { s.end(opened) }
 	}
 	opened.idle = time.AfterFunc(sessionIdle, func() { s.end(opened) })
 	s.opened = append(s.opened, opened)

@@ -49,7 +49,7 @@ func TestSessions(t *testing.T) {
 	s := &sessions{most: 4, mostOfUser: 3}
 	open := func(user string) string {
 		t.Helper()
-		token, err := s.open(user, nil)
+		token, err := s.open(&login{workspace: &workspace{cluster: &cluster{}}, identity: &identity{key: user}})
 		if err != nil {
 			t.Fatalf("%s: %v", user, err)
 		}
@@ -73,7 +73,7 @@ func TestSessions(t *testing.T) {
 		s.find(of).streams.Add(1)
 	}
 	var refused *refusal
-	if _, err := s.open("jane", nil); !errors.As(err, &refused) || refused.status != http.StatusTooManyRequests {
+	if _, err := s.open(&login{workspace: &workspace{cluster: &cluster{}}, identity: &identity{key: "jane"}}); !errors.As(err, &refused) || refused.status != http.StatusTooManyRequests {
 		t.Errorf("more tabs of a user than allowed: %v", err)
 	}
 	open("jim")
@@ -89,7 +89,7 @@ func TestSessions(t *testing.T) {
 func TestIdleSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sessions{most: 1, mostOfUser: 1}
-		token, err := s.open("jane", nil)
+		token, err := s.open(&login{workspace: &workspace{cluster: &cluster{}}, identity: &identity{key: "jane"}})
 		if err != nil {
 			t.Fatal(err)
 		}
