@@ -21,7 +21,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/kube/buildversion"
 )
@@ -133,7 +132,7 @@ func (h *hosted) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the proxy: %w", err)
 	}
-	klog.FromContext(ctx).Info("The page is served", "url", h.url, "address", listener.Addr(), "version", buildversion.Version())
+	_, _ = fmt.Fprintf(h.Out, "Serving %s on %s\n", h.url, listener.Addr()) // Nothing depends on it.
 	err = serve(ctx, func(server *http.Server, listener net.Listener) error {
 		server.TLSConfig = certificates
 		return server.ServeTLS(listener, "", "")
