@@ -55,7 +55,10 @@ func (l *links) open(_ *http.Request, request *sessionRequest) (*login, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	at := slices.IndexFunc(l.codes, func(c code) bool { return c.isOf(request.Code) })
-	if at < 0 {
+	switch {
+	case request.Code == "":
+		return nil, noLogin("This tab has no session", newLinkHint)
+	case at < 0:
 		return nil, noLogin("This link was used already, or is not one of this command", newLinkHint)
 	}
 	until := l.codes[at].until

@@ -190,7 +190,7 @@ func (h *hosted) logins(ctx context.Context, all *sync.WaitGroup, base *rest.Con
 	}
 	base = rest.CopyConfig(base)
 	base.UserAgent = "slipstream-dashboard/" + strings.TrimPrefix(buildversion.Version(), "v")
-	base.QPS, base.Burst = userQPS, userBurst
+	base.QPS, base.Burst, base.WarningHandler = userQPS, userBurst, rest.NoWarnings{}
 	if h.authentication == byFrontProxy {
 		p.users = &headerUsers{base: base, headers: verified(h.headers.authenticator()), groups: h.groups}
 		return p, nil

@@ -325,20 +325,40 @@ func TestHostedGuard(t *testing.T) {
 	}
 }
 
-// TestHostedSwitch checks that changes are allowed in one session, not in those of others.
+// TestHostedSwitch checks that changes are allowed in one session, not in those of others, and that a command has the token of its user.
 func TestHostedSwitch(t *testing.T) {
-	p := host(t, newUsers(t), t.TempDir())
+	u := newUsers(t)
+	u.objects["namespaces/teams/environments/alice"] = environment(map[string]any{"pinnedRevision": 3}, nil)
+	p := host(t, u, t.TempDir())
 	jane, john := p.as("of-jane"), p.as("of-john")
 	jane.login(t)
 	john.login(t)
 	if status, body := jane.call(t, "/api/allow", `{"allow":true}`); status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, body)
 	}
-	for of, want := range map[*proxy]int{jane: http.StatusNotFound, john: http.StatusForbidden} {
-		if status, body := of.call(t, "/api/patch", `{`+alice+`,"resourceVersion":"7","spec":{"autoSync":true}}`); status != want {
-			t.Errorf("status %d, want %d: %s", status, want, body)
-		}
+	const unpin = `{"action":"unpin",` + alice + `}`
+	if status, body := john.call(t, "/api/run", unpin); status != http.StatusForbidden {
+		t.Errorf("status %d: %s", status, body)
 	}
+	u.requestedAs()
+	status, body := jane.call(t, "/api/run", unpin)
+	if want := `{"command":"kubectl slipstream unpin alice -n teams"}`; status != http.StatusOK || !strings.HasPrefix(body, want) || !strings.Contains(body, `"exit":0`) {
+		t.Errorf("status %d: %s", status, body)
+	}
+	if got := u.requestedAs(); !slices.Equal(got, []string{"of-jane"}) {
+		t.Errorf("requested with the tokens %q", got)
+	}
+}
+
+// TestTokenOfProxy accepts tokens only from a client with a certificate, if there is an authority.
+func TestTokenOfProxy(t *testing.T) {
+	u, folder := newUsers(t), t.TempDir()
+	authority := newAuthority(t, folder, "proxies")
+	jane := host(t, u, folder, "--requestheader-client-ca-file", filepath.Join(folder, "proxies.crt")).as("of-jane")
+	if status, body := jane.call(t, "/api/session", "{}"); status != http.StatusForbidden || !strings.Contains(body, "does not come from the proxy") {
+		t.Errorf("status %d: %s", status, body)
+	}
+	jane.certified(t, func() (pki.Pair, error) { return authority.Client("any") }).login(t)
 }
 
 // TestFrontProxy checks that only a proxy with a certificate can name users, and none of Kubernetes itself.

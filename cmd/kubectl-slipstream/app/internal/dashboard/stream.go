@@ -28,6 +28,7 @@ type streamWriter struct {
 
 func newStreamWriter(w http.ResponseWriter) *streamWriter {
 	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold messages back.
 	return &streamWriter{json.NewEncoder(w), http.NewResponseController(w)}
 }
 

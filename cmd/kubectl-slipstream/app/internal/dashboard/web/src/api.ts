@@ -1,15 +1,19 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Requests to the plugin. It serves this page, and runs each action with the rights of its user.
+// Requests to the server of this page, which runs each action with the rights of its user.
 import { signal } from "@preact/signals";
 
-// ApiError is the answer of the plugin to a request that it refused.
+// Ask is what the page asks the user for after a refusal: to open a new link, to log in at the proxy, or to choose a namespace.
+export type Ask = "" | "link" | "login" | "namespace";
+
+// ApiError is the answer to a request that was refused.
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
     readonly todo = "",
+    readonly ask: Ask = "",
   ) {
     super(message);
   }
@@ -19,53 +23,117 @@ const sessionKey = "slipstream-session";
 
 let session = sessionStorage.getItem(sessionKey) ?? "";
 
-// ended is why this tab has no session, empty while it has one.
-export const ended = signal("");
+// ended is why this tab has no session, null while it has one.
+export const ended = signal<{ reason: string; todo: string; ask: Ask } | null>(null);
 
-const noSession = "This tab has no session.";
+// namespaceKey has the namespace that the user has chosen, if the page does not show all.
+const namespaceKey = "slipstream-namespace";
 
 // isCode reports whether the fragment of an address is the code of a link: 256 bits in base64.
 export const isCode = (fragment: string): boolean => /^[\w-]{43}$/.test(fragment);
 
 // openSession exchanges the code in the fragment of the address for a session. A code can be used once, so it is removed from the address.
+// Without a code, a proxy in front of the page may know the user.
 export async function openSession(): Promise<void> {
   const code = location.hash.slice(1);
-  if (isCode(code)) {
-    history.replaceState(null, "", "#/inbox");
-    try {
-      session = (await post<{ session: string }>("/api/session", { code })).session;
-      sessionStorage.setItem(sessionKey, session);
-    } catch (e) {
-      session = sessionStorage.getItem(sessionKey) ?? "";
-      if (session === "") ended.value = messageOf(e);
+  try {
+    if (isCode(code)) {
+      history.replaceState(null, "", "#/inbox");
+      await requestSession({ code });
+    } else if (session === "") {
+      await requestSession({ namespace: chosenNamespace() });
     }
-  } else if (session === "") {
-    ended.value = noSession;
+  } catch (e) {
+    session = sessionStorage.getItem(sessionKey) ?? "";
+    if (session === "") endWith(e);
   }
+}
+
+async function requestSession(by: { code: string } | { namespace: string }): Promise<void> {
+  session = (await post<{ session: string }>("/api/session", by)).session;
+  sessionStorage.setItem(sessionKey, session);
+}
+
+function endWith(e: unknown): void {
+  const ask = e instanceof ApiError ? e.ask : "";
+  ended.value = { reason: e instanceof ApiError ? withStop(e.message) : messageOf(e), todo: e instanceof ApiError ? e.todo : "", ask };
+}
+
+// chosenNamespace returns the namespace that a hosted page shows, empty for all.
+export const chosenNamespace = (): string => localStorage.getItem(namespaceKey) ?? "";
+
+// chooseNamespace shows another namespace, or all of them if it is empty.
+export async function chooseNamespace(namespace: string): Promise<void> {
+  if (namespace === "") localStorage.removeItem(namespaceKey);
+  else localStorage.setItem(namespaceKey, namespace);
+  await post("/api/end", {}).catch(() => undefined);
+  forgetSession();
+  location.reload();
 }
 
 // endSession ends the session of this tab.
 export async function endSession(): Promise<void> {
   await post("/api/end", {}).catch(() => undefined);
-  forgetSession("The session of this tab has ended.");
+  forgetSession();
+  ended.value = { reason: "The session of this tab has ended.", todo: "", ask: hosted ? "login" : "link" };
 }
 
-function forgetSession(reason: string): void {
+function forgetSession(): void {
   session = "";
   sessionStorage.removeItem(sessionKey);
-  ended.value = reason;
+}
+
+// hosted is set if a proxy in front of the page knows the user.
+let hosted = false;
+
+export const setHosted = (is: boolean): void => {
+  hosted = is;
+};
+
+// again is the new session that is being opened, so that requests at the same time open one.
+let again: Promise<void> | undefined;
+
+// reopen opens a session in place of one that has ended: the page was restarted, or the proxy has renewed the login.
+async function reopen(reason: ApiError): Promise<void> {
+  forgetSession();
+  if (reason.ask !== "login") return endWith(reason);
+  again ??= requestSession({ namespace: chosenNamespace() }).finally(() => (again = undefined));
+  try {
+    await again;
+  } catch (e) {
+    if (e instanceof ApiError) endWith(e);
+  }
 }
 
 async function send(path: string, body: unknown, stop?: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = { "Content-Type": "application/json" };
-  if (session !== "") headers["X-Slipstream-Session"] = session;
-  const response = await fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal: stop ?? null, cache: "no-store" });
+  const used = session;
+  const response = await request(path, body, stop);
   if (response.ok) return response;
-  const answer = (await response.json().catch(() => ({}))) as { error?: string; do?: string };
-  const error = new ApiError(response.status, answer.error ?? `The plugin answered with status ${response.status}.`, answer.do ?? "");
-  if (response.status === 401 && path !== "/api/session") forgetSession(error.message);
-  throw error;
+  const error = await refusalOf(response);
+  if (error.status !== 401 || path === "/api/session" || ended.value !== null) throw error;
+  if (session === used) await reopen(error);
+  if (session === "") throw error;
+  const repeated = await request(path, body, stop);
+  if (repeated.ok) return repeated;
+  throw await refusalOf(repeated);
 }
+
+function request(path: string, body: unknown, stop?: AbortSignal): Promise<Response> {
+  const headers: Record<string, string> = { "Content-Type": "application/json", Accept: "application/json" };
+  if (session !== "") headers["X-Slipstream-Session"] = session;
+  return fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal: stop ?? null, cache: "no-store", redirect: "manual" });
+}
+
+// refusalOf returns the error of a response. One without JSON is of a proxy, which may want to show its form for a login.
+async function refusalOf(response: Response): Promise<ApiError> {
+  if (response.type === "opaqueredirect" || (response.status === 401 && !isJSON(response))) {
+    return new ApiError(401, "The proxy in front of this page asks you to log in again", "Reload the page", "login");
+  }
+  const answer = (await response.json().catch(() => ({}))) as { error?: string; do?: string; ask?: Ask };
+  return new ApiError(response.status, answer.error ?? `The server answered with status ${response.status}.`, answer.do ?? "", answer.ask ?? "");
+}
+
+const isJSON = (response: Response): boolean => (response.headers.get("Content-Type") ?? "").startsWith("application/json");
 
 // post sends a request and returns the answer.
 export async function post<T>(path: string, body: unknown, stop?: AbortSignal): Promise<T> {
@@ -94,7 +162,7 @@ export async function* lines<T>(path: string, body: unknown, stop: AbortSignal):
 // messageOf returns an error as a sentence.
 export function messageOf(e: unknown): string {
   if (e instanceof ApiError) return [e.message, e.todo].filter(Boolean).map(withStop).join(" ");
-  if (e instanceof TypeError) return "The plugin does not answer. Does kubectl slipstream dashboard still run?";
+  if (e instanceof TypeError) return hosted ? "The server does not answer." : "The plugin does not answer. Does kubectl slipstream dashboard still run?";
   return e instanceof Error ? e.message : String(e);
 }
 

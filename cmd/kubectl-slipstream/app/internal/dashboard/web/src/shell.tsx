@@ -4,7 +4,7 @@
 // The frame of the page: header, navigation, numbers, and the state of the connection.
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { endSession, ended, post } from "./api";
+import { chooseNamespace, chosenNamespace, endSession, ended, post } from "./api";
 import { ActionDialog } from "./dialog";
 import { Help } from "./help";
 import { Icon } from "./icons";
@@ -38,7 +38,7 @@ const titles: Record<string, string> = {
 };
 
 export function Shell(): JSX.Element {
-  if (ended.value !== "") return <Ended reason={ended.value} />;
+  if (ended.value !== null) return <Ended />;
   return (
     <>
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
@@ -108,7 +108,7 @@ function Header(): JSX.Element {
           <span class="context" title={`Context ${who.context}`}>
             {who.context}
           </span>
-          <span class="scope">{who.namespace === "" ? "all namespaces" : `namespace ${who.namespace}`}</span>
+          <Scope namespace={who.namespace} hosted={who.hosted === true} />
         </p>
       )}
       <div class="tools">
@@ -121,6 +121,18 @@ function Header(): JSX.Element {
         </button>
       </div>
     </header>
+  );
+}
+
+// Scope shows the namespace of the page. Behind a proxy, the user can choose another one.
+function Scope({ namespace, hosted }: { namespace: string; hosted: boolean }): JSX.Element {
+  const text = namespace === "" ? "all namespaces" : `namespace ${namespace}`;
+  if (!hosted) return <span class="scope">{text}</span>;
+  const choose = () => (ended.value = { reason: "", todo: "", ask: "namespace" });
+  return (
+    <button type="button" class="quiet small scope" onClick={choose} title="Show another namespace">
+      {text}
+    </button>
   );
 }
 
@@ -212,15 +224,56 @@ function Connection(): JSX.Element | null {
   );
 }
 
-function Ended({ reason }: { reason: string }): JSX.Element {
+// Ended is shown instead of the page while the tab has no session.
+function Ended(): JSX.Element {
+  const { reason, todo, ask } = ended.value!;
   return (
     <main id="main" class="ended">
       <img src="/favicon.svg" alt="" width="40" height="40" />
-      <h1>You are not logged in</h1>
-      <p>{reason}</p>
+      <h1>{ask === "namespace" ? "Which namespace?" : "You are not logged in"}</h1>
+      {reason && <p>{reason}</p>}
+      {ask === "namespace" ? <NamespaceForm /> : ask === "login" ? <LoginAgain todo={todo} /> : <NewLink />}
+    </main>
+  );
+}
+
+function NewLink(): JSX.Element {
+  return (
+    <>
       <p>Go to the terminal where this command runs, press Enter, and open the link that it prints. If it does not run any more, start it again:</p>
       <Command line="kubectl slipstream dashboard" />
       <p class="hint">A link works once, and for 60 seconds.</p>
-    </main>
+    </>
+  );
+}
+
+function LoginAgain({ todo }: { todo: string }): JSX.Element {
+  return (
+    <>
+      {todo && <p>{todo}.</p>}
+      <button type="button" class="primary" onClick={() => location.reload()}>
+        Reload the page
+      </button>
+    </>
+  );
+}
+
+function NamespaceForm(): JSX.Element {
+  const input = useRef<HTMLInputElement>(null);
+  const submit = (e: Event) => {
+    e.preventDefault();
+    void chooseNamespace(input.current?.value.trim() ?? "");
+  };
+  return (
+    <form onSubmit={submit}>
+      <label>
+        <span>Namespace</span>
+        <input ref={input} type="text" value={chosenNamespace()} autocomplete="off" spellcheck={false} maxLength={63} pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?" />
+      </label>
+      <p class="hint">Leave it empty for all namespaces, which only some users may see.</p>
+      <button type="submit" class="primary">
+        Show it
+      </button>
+    </form>
   );
 }

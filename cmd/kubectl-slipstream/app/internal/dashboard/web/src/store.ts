@@ -3,6 +3,7 @@
 
 // What the page knows of the cluster: the server's tables, as the stream delivers them.
 import { type Signal, signal } from "@preact/signals";
+import { setHosted } from "./api";
 
 // Row is a row of one of the server's tables, with the time at which it arrived here.
 export interface Row {
@@ -35,6 +36,8 @@ export interface Hello {
   note?: string;
   allowChanges: boolean;
   version: string;
+  // hosted is set if a proxy in front of the page knows the user.
+  hosted?: boolean;
 }
 
 export const streamed = ["environments", "appcatalogs", "gitdestinations", "gitdestinationstatuses", "syncpipelines", "changes"] as const;
@@ -82,7 +85,7 @@ export type Message =
   | { type: "refused" | "lost"; resource: string; error: string }
   | { type: "found"; resource: string }
   | { type: "allow"; allowChanges: boolean }
-  | { type: "ping" };
+  | { type: "ping" | "again" };
 
 // receive applies a message of the stream.
 export function receive(message: Message): void {
@@ -90,18 +93,20 @@ export function receive(message: Message): void {
     case "hello":
       hello.value = message;
       allowChanges.value = message.allowChanges;
+      setHosted(message.hosted === true);
       return;
     case "allow":
       allowChanges.value = message.allowChanges;
       return;
     case "ping":
+    case "again":
       return;
   }
   const of = tables.get(message.resource);
   if (of !== undefined) of.value = next(of.value, message);
 }
 
-function next(old: Table, message: Exclude<Message, { type: "hello" | "allow" | "ping" }>): Table {
+function next(old: Table, message: Exclude<Message, { type: "hello" | "allow" | "ping" | "again" }>): Table {
   switch (message.type) {
     case "table":
       return { phase: "ready", error: "", lostSince: 0, columns: message.columns, rows: put(new Map(), message.rows ?? []) };

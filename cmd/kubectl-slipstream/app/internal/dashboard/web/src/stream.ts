@@ -36,10 +36,11 @@ function whileHidden(stop: () => void): () => void {
 // follow reads the stream until the session ends.
 export async function follow(): Promise<void> {
   let pause = 1000;
-  while (ended.value === "") {
+  while (ended.value === null) {
     const began = Date.now();
     const error = await read();
-    if (ended.value !== "") return;
+    if (error === "") continue; // The server has asked for another stream.
+    if (ended.value !== null) return;
     if (document.hidden) {
       await shown();
       continue;
@@ -62,6 +63,7 @@ async function read(): Promise<string> {
       watchdog = setTimeout(() => stop.abort(), silence);
       if (connection.value.state !== "live") connection.value = { state: "live", since: Date.now(), error: "" };
       batch(() => messages.forEach(receive));
+      if (messages.at(-1)?.type === "again") return "";
     }
     return "The plugin has closed the connection.";
   } catch (e) {
