@@ -247,6 +247,8 @@ func (s *testCluster) step(t *testing.T, name string, arguments json.RawMessage)
 		Input string
 		// Paused is whether the process of a dashboard is stopped.
 		Paused bool
+		// Action is what happens to the hosted page, or to the login of the user at its proxy.
+		Action string
 		// Cut is whether a connection is cut.
 		Cut bool
 	}
@@ -264,6 +266,8 @@ func (s *testCluster) step(t *testing.T, name string, arguments json.RawMessage)
 	case "cut":
 		s.wire.Sever(args.Cut)
 		return nil, nil
+	case "hosted":
+		return s.hostedStep(t, args.Action, args.User)
 	case "kubectl":
 		out, err := s.person(t, args.User).Kubectl.Feed(t.Context(), args.Input, args.Line...)
 		return strings.TrimSpace(out), err

@@ -39,6 +39,8 @@ type testCluster struct {
 	root       *testing.T
 	// wire is between jane's dashboard and the cluster.
 	wire *mirrortest.Wire
+	// hosted is the page for all users, nil until a scenario needs it.
+	hosted *hosted
 }
 
 // newTestCluster starts a cluster that reports authors.

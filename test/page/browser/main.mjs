@@ -37,11 +37,11 @@ async function step(name, args) {
 }
 
 // Without Chromium's sandbox, the tests also run as root in containers. They only open pages of their own. The name evil.test is resolved
-// to this machine, as the name of an attacker is in DNS rebinding.
+// to this machine, as the name of an attacker is in DNS rebinding, and slipstream.test as that of the hosted page.
 const browser = await chromium.launch({
   executablePath: process.env.CHROMIUM,
   chromiumSandbox: false,
-  args: ["--host-resolver-rules=MAP evil.test 127.0.0.1"],
+  args: ["--host-resolver-rules=MAP evil.test 127.0.0.1, MAP slipstream.test 127.0.0.1"],
 });
 
 async function run(name) {

@@ -5,6 +5,7 @@ import { accessible, wide } from "./accessibility.mjs";
 import { automatic, catalogActions, conflict, environmentActions, explained, gitActions, history, outdated, pipelineActions, retried, settings } from "./actions.mjs";
 import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./attacks.mjs";
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
+import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
 import { keyboard, keysOff } from "./keyboard.mjs";
 import { live, numbers, overview, steady } from "./overview.mjs";
 import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
@@ -31,6 +32,10 @@ export const scenarios = {
   "Login/UsedTwice": usedTwice,
   "Login/Restarted": restarted,
   "Login/LoggedOut": loggedOutByUser,
+  "Hosted/Rights": hostedRights,
+  "Hosted/Renewed": renewed,
+  "Hosted/Restarted": hostedRestarted,
+  "Hosted/Expired": expired,
   "Connection/ClusterLost": clusterLost,
   "Connection/PluginLost": pluginLost,
   "Actions/Explained": explained,

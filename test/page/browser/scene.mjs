@@ -80,6 +80,11 @@ export class Scene {
     return this.#step("cut", { cut });
   }
 
+  // hosted does something with the hosted page, or with the login of a user at its proxy, and returns the address of the page.
+  hosted(action, user = "") {
+    return this.#step("hosted", { action, user });
+  }
+
   // context returns a new window of the browser.
   async context(options = {}) {
     const context = await this.#browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
@@ -101,7 +106,7 @@ export class Scene {
   }
 
   // watch records errors of a page, and requests to other servers.
-  watch(page, origin) {
+  watch(page, ...origins) {
     page.on("pageerror", (error) => this.problems.push(`error of a script: ${error.stack ?? error}`));
     page.on("dialog", (dialog) => {
       this.problems.push(`a dialog of a script: ${dialog.message()}`);
@@ -109,7 +114,7 @@ export class Scene {
     });
     page.on("request", (request) => {
       const url = request.url();
-      if (!url.startsWith("data:") && new URL(url).origin !== origin) {
+      if (!url.startsWith("data:") && !origins.includes(new URL(url).origin)) {
         this.problems.push(`a request to ${url}`);
       }
     });
