@@ -148,7 +148,7 @@ func (h *hosted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	(&httputil.ReverseProxy{
 		FlushInterval: -1,
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, //nolint:gosec // It is this test's own.
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "https", Host: address})
 			r.Out.Host = r.In.Host

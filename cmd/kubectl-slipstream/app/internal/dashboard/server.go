@@ -4,6 +4,7 @@
 package dashboard
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -167,19 +168,19 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) error {
 	if !found {
 		return s.end(c)
 	}
-	return s.explain(c, handle(c.session.workspace, c))
+	return s.explain(r.Context(), c.session, handle(c.session.workspace, c))
 }
 
 // explain returns what the page shows of the error of a call.
-func (s *server) explain(c *call, err error) error {
+func (s *server) explain(ctx context.Context, of *session, err error) error {
 	if err == nil || errors.Is(err, errClosed) {
 		return err
 	}
-	if apierrors.IsUnauthorized(err) && c.session.identity != nil {
-		s.sessions.end(c.session)
+	if apierrors.IsUnauthorized(err) && of.identity != nil {
+		s.sessions.end(of)
 		return s.logins.ended()
 	}
-	return c.session.cluster.refusal(c.r.Context(), err)
+	return of.cluster.refusal(ctx, err)
 }
 
 // fail responds with an error.
