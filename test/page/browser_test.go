@@ -247,7 +247,7 @@ func (s *testCluster) step(t *testing.T, name string, arguments json.RawMessage)
 		Input string
 		// Paused is whether the process of a dashboard is stopped.
 		Paused bool
-		// Action is what happens to the hosted page, or to the login of the user at its proxy.
+		// Action is what the scenario asks for about the hosted page.
 		Action string
 		// Cut is whether a connection is cut.
 		Cut bool
@@ -267,7 +267,7 @@ func (s *testCluster) step(t *testing.T, name string, arguments json.RawMessage)
 		s.wire.Sever(args.Cut)
 		return nil, nil
 	case "hosted":
-		return s.hostedStep(t, args.Action, args.User)
+		return s.hostedStep(t, args.Action)
 	case "kubectl":
 		out, err := s.person(t, args.User).Kubectl.Feed(t.Context(), args.Input, args.Line...)
 		return strings.TrimSpace(out), err

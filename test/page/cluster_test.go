@@ -4,6 +4,7 @@
 package page
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
@@ -39,16 +40,20 @@ type testCluster struct {
 	root       *testing.T
 	// wire is between jane's dashboard and the cluster.
 	wire *mirrortest.Wire
-	// hosted is the page for all users, nil until a scenario needs it.
+	// hosted is the page for all users, nil until a scenario needs it. They log in at the issuer.
 	hosted *hosted
+	issuer *issuer
 }
 
 // newTestCluster starts a cluster that reports authors.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	s := &testCluster{root: t, users: map[string]*people.Person{}, dashboards: map[string]*dashboard{}}
+	s.issuer = startIssuer(t)
+	ca := filepath.Join(t.TempDir(), "issuer.crt")
+	s.issuer.certificate(t, ca)
 	// Reviews name authors before their changes arrive, so that changes do not wait for them.
-	s.AdminCluster = mirrortest.NewAdminCluster(t, devcluster.Options{Admission: true})
+	s.AdminCluster = mirrortest.NewAdminCluster(t, devcluster.Options{Admission: true, APIServerArgs: oidcFlags(s.issuer, ca)})
 	s.Apply(t, people.Everywhere("admin", jane)+people.Everywhere("slipstream-admin", jane)+people.Everywhere("view", victor))
 	s.Apply(t, `
 apiVersion: configbutler.ai/v1alpha1

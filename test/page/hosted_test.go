@@ -6,83 +6,85 @@ package page
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net"
-	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
+	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster/pki"
+	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
-// hostedName is the name of the hosted page, which the browser resolves to this machine.
-const hostedName = "slipstream.test"
+const (
+	// hostedName is the name of the hosted page, which the browser resolves to this machine.
+	hostedName = "slipstream.test"
+	// buildLimit is longer than building oauth2-proxy takes on a busy machine.
+	buildLimit = 15 * time.Minute
+	// renewal is how old a login at the proxy is when the proxy renews its token.
+	renewal = 2 * time.Second
+)
 
-// hosted is a page for all users, behind a proxy that knows them by a cookie, and adds their tokens to their requests.
+// hosted is a page for all users, behind oauth2-proxy, which logs them in at an issuer that the API server trusts.
 type hosted struct {
 	cluster *testCluster
-	// origin is the address of the page in the browser.
-	origin string
-	folder string
-	proxy  *httptest.Server
-	stop   func()
-
-	mu sync.Mutex
-	// address is that of the page behind the proxy.
-	address string
-	// tokens are those of the users who are logged in at the proxy.
-	tokens map[string]string
+	// origin is the address of the page in the browser, and address where the page itself listens.
+	origin, address string
+	folder          string
+	stop            func()
 }
 
-// startHosted starts the page and its proxy, until the test ends. The users are ServiceAccounts, which have tokens.
+// oidcFlags are the flags of kube-apiserver that have it trust an issuer. Users have the same names as those with certificates.
+func oidcFlags(of *issuer, ca string) []string {
+	return []string{
+		"--oidc-issuer-url=" + of.server.URL, "--oidc-client-id=" + clientID, "--oidc-ca-file=" + ca,
+		"--oidc-username-claim=preferred_username", "--oidc-username-prefix=-",
+	}
+}
+
+// startHosted starts the page and its proxy, until the test ends.
 func startHosted(t *testing.T, s *testCluster) *hosted {
 	t.Helper()
-	h := &hosted{cluster: s, folder: t.TempDir(), tokens: map[string]string{}}
-	s.Apply(t, `
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: jane, namespace: default}
----
-apiVersion: v1
-kind: ServiceAccount
-metadata: {name: tim, namespace: default}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: hosted-jane}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: slipstream-admin}
-subjects: [{kind: ServiceAccount, name: jane, namespace: default}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: hosted-tim, namespace: `+team+`}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: slipstream-view}
-subjects: [{kind: ServiceAccount, name: tim, namespace: default}]
-`)
+	h := &hosted{cluster: s, folder: t.TempDir()}
 	authority, err := pki.NewAuthority("page")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pair, err := authority.Server("page", hostedName)
+	if err := authority.Write(h.folder, "ca"); err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server("page", hostedName, "127.0.0.1")
 	if err == nil {
 		err = pair.Write(h.folder, "page")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.proxy = httptest.NewTLSServer(h)
-	t.Cleanup(h.proxy.Close)
-	h.origin = "https://" + net.JoinHostPort(hostedName, h.proxy.URL[strings.LastIndexByte(h.proxy.URL, ':')+1:])
+	h.address = freeAddress(t)
+	proxy := freeAddress(t)
+	_, port, err := net.SplitHostPort(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.origin = "https://" + net.JoinHostPort(hostedName, port)
 	h.start(t)
 	t.Cleanup(func() { h.stop() })
+	h.startProxy(t, proxy)
 	return h
+}
+
+// freeAddress returns an address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 // start starts the page. It has the kubeconfig of a user without permissions, whose credentials it must not use.
@@ -90,7 +92,7 @@ func (h *hosted) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	command := clustertest.Plugin(t, h.cluster.person(t, nora).Kubectl.User).Command(
-		ctx, "dashboard", "serve", "--url="+h.origin, "--listen=127.0.0.1:0",
+		ctx, "dashboard", "serve", "--url="+h.origin, "--listen="+h.address,
 		"--tls-cert-file="+filepath.Join(h.folder, "page.crt"), "--tls-private-key-file="+filepath.Join(h.folder, "page.key"),
 	)
 	out, err := command.StdoutPipe()
@@ -104,75 +106,64 @@ func (h *hosted) start(t *testing.T) {
 		cancel()
 		_ = command.Wait() // It was killed.
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	_, address, found := strings.Cut(strings.TrimSpace(line), " on ")
-	if !found {
+	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "Serving "+h.origin) {
 		t.Fatalf("printed %q: %v", line, err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.address = address
 }
 
-// login logs a user in at the proxy, or renews the token of one who is.
-func (h *hosted) login(t *testing.T, user string) {
+// startProxy starts oauth2-proxy as docs/dashboard.md has it.
+func (h *hosted) startProxy(t *testing.T, address string) {
 	t.Helper()
-	token, err := h.cluster.Administrator.Run(t.Context(), "create", "token", user, "--namespace=default")
+	root, err := programs.ModuleRoot(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tokens[user] = strings.TrimSpace(token)
-}
-
-// logout has the proxy forget a user.
-func (h *hosted) logout(user string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.tokens, user)
-}
-
-// ServeHTTP is the proxy. Who is not logged in is sent to another site, as by one that uses OpenID Connect.
-func (h *hosted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	cookie, err := r.Cookie("user")
-	h.mu.Lock()
-	address, token := h.address, ""
-	if err == nil {
-		token = h.tokens[cookie.Value]
+	building, cancel := context.WithTimeout(t.Context(), buildLimit)
+	defer cancel()
+	program, err := programs.OAuth2Proxy.Build(building, root)
+	if err != nil {
+		t.Fatal(err)
 	}
-	h.mu.Unlock()
-	if token == "" {
-		http.Redirect(w, r, "https://login."+hostedName+"/", http.StatusFound)
-		return
+	issuerCA := filepath.Join(h.folder, "issuer.crt")
+	h.cluster.issuer.certificate(t, issuerCA)
+	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
+	command := exec.CommandContext(
+		ctx, program, "--provider=oidc", "--oidc-issuer-url="+h.cluster.issuer.server.URL, "--provider-ca-file="+issuerCA, "--provider-ca-file="+filepath.Join(h.folder, "ca.crt"),
+		"--client-id="+clientID, "--client-secret=secret", "--cookie-secret="+strings.Repeat("0123", 8), "--cookie-refresh="+renewal.String(),
+		"--redirect-url="+h.origin+"/oauth2/callback", "--scope=openid email offline_access", "--email-domain=*", "--insecure-oidc-allow-unverified-email",
+		"--skip-provider-button", "--request-logging=false", "--pass-authorization-header", "--upstream=https://"+h.address, "--flush-interval=100ms",
+		"--http-address=", "--https-address="+address,
+		"--tls-cert-file="+filepath.Join(h.folder, "page.crt"), "--tls-key-file="+filepath.Join(h.folder, "page.key"),
+	)
+	var log strings.Builder
+	command.Stdout, command.Stderr = &log, &log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
 	}
-	(&httputil.ReverseProxy{
-		FlushInterval: -1,
-		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: "https", Host: address})
-			r.Out.Host = r.In.Host
-			r.Out.Header.Set("Authorization", "Bearer "+token)
-		},
-	}).ServeHTTP(w, r)
+	t.Cleanup(func() {
+		stop()
+		_ = command.Wait() // It was killed.
+		if t.Failed() {
+			t.Logf("oauth2-proxy:\n%s", log.String())
+		}
+	})
 }
 
-// hostedStep does what a scenario asks for.
-func (s *testCluster) hostedStep(t *testing.T, action, user string) (any, error) {
+// hostedStep does what a scenario asks for, and returns the address of the page, or how many tokens of users were renewed.
+func (s *testCluster) hostedStep(t *testing.T, action string) (any, error) {
 	t.Helper()
 	if s.hosted == nil {
 		s.hosted = startHosted(s.root, s)
 	}
 	switch action {
-	case "login":
-		s.hosted.login(t, user)
-	case "logout":
-		s.hosted.logout(user)
+	case "address":
+		return s.hosted.origin, nil
+	case "renewals":
+		return s.issuer.renewals(), nil
 	case "restart":
 		s.hosted.stop()
 		s.hosted.start(s.root)
-	default:
-		return nil, fmt.Errorf("unknown action %s", action)
+		return nil, nil
 	}
-	return s.hosted.origin, nil
+	return nil, fmt.Errorf("unknown action %s", action)
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
@@ -29,6 +28,8 @@ var (
 	// Helm renders and installs the chart. Helm3 is the previous major version.
 	Helm  = Tool{module: "helm", command: "helm.sh/helm/v4/cmd/helm"}
 	Helm3 = Tool{module: "helm3", command: "helm.sh/helm/v3/cmd/helm"}
+	// OAuth2Proxy logs users in at the page of a team.
+	OAuth2Proxy = Tool{module: "oauth2proxy", command: "github.com/oauth2-proxy/oauth2-proxy/v7"}
 	// Kwok simulates the kubelets of nodes.
 	Kwok = Tool{module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok"}
 )
@@ -54,7 +55,7 @@ func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	program := filepath.Join(folder, path.Base(t.command))
+	program := filepath.Join(folder, t.module)
 	return program, errors.Join(t.buildOnce(ctx, module, program), lock.Release())
 }
 

@@ -3,17 +3,16 @@
 
 import assert from "node:assert/strict";
 
-import { loaded, row, screens, show, team } from "./scene.mjs";
+import { jane, loaded, row, screens, show, team, tim, until } from "./scene.mjs";
 
-// visit opens the hosted page as a user whom the proxy knows.
+// visit opens the hosted page as a user, who logs in at the issuer first.
 async function visit(scene, user) {
-  const origin = await scene.hosted("login", user);
-  const context = await scene.context({ ignoreHTTPSErrors: true });
-  await context.addCookies([{ name: "user", value: user, url: origin, httpOnly: true }]);
-  const page = await context.newPage();
-  // The page follows no redirect to the login of the proxy, but Playwright reports it.
-  scene.watch(page, origin, "https://login.slipstream.test");
+  const origin = await scene.hosted("address");
+  const page = await (await scene.context({ ignoreHTTPSErrors: true })).newPage();
   await page.goto(`${origin}/`);
+  await page.getByRole("textbox", { name: "User" }).fill(user);
+  await page.getByRole("button", { name: "Log in" }).click();
+  await page.waitForURL(`${origin}/**`);
   return page;
 }
 
@@ -21,32 +20,32 @@ const environments = (page) => page.getByRole("grid", { name: "Environments" });
 
 // hostedRights has two users see the page with their own rights, without a link. One of them may see only a namespace.
 export async function hostedRights(scene) {
-  const jane = await visit(scene, "jane");
-  await jane.getByRole("navigation").first().waitFor();
-  await jane.getByText("system:serviceaccount:default:jane").waitFor();
-  await show(jane, screens.Environments);
-  await row(environments(jane), `${team}/bob`).waitFor();
+  const hers = await visit(scene, jane);
+  scene.watch(hers, new URL(hers.url()).origin);
+  await hers.getByRole("navigation").getByText(jane).waitFor();
+  await show(hers, screens.Environments);
+  await row(environments(hers), `${team}/bob`).waitFor();
 
-  const tim = await visit(scene, "tim");
-  await tim.getByRole("heading", { name: "Which namespace?" }).waitFor();
-  await tim.getByText("You may not list environments in all namespaces").waitFor();
-  await tim.getByRole("textbox", { name: "Namespace" }).fill(team);
-  await tim.getByRole("button", { name: "Show it" }).click();
-  await tim.getByText("system:serviceaccount:default:tim").waitFor();
-  await show(tim, screens.Environments);
-  await row(environments(tim), `${team}/bob`).waitFor();
-  await allowChanges(tim);
-  await show(tim, screens["Environment behind"]);
-  const dismiss = tim.getByRole("main").getByRole("button", { name: /^Dismiss/ }).first();
+  const his = await visit(scene, tim);
+  await his.getByRole("heading", { name: "Which namespace?" }).waitFor();
+  await his.getByText("You may not list environments in all namespaces").waitFor();
+  await his.getByRole("textbox", { name: "Namespace" }).fill(team);
+  await his.getByRole("button", { name: "Show it" }).click();
+  await his.getByRole("navigation").getByText(tim, { exact: true }).waitFor();
+  await show(his, screens.Environments);
+  await row(environments(his), `${team}/bob`).waitFor();
+  await allowChanges(his);
+  await show(his, screens["Environment behind"]);
+  const dismiss = his.getByRole("main").getByRole("button", { name: /^Dismiss/ }).first();
   await dismiss.waitFor();
   assert.equal(await dismiss.isDisabled(), true, "a viewer can dismiss changes");
 
   // The switch of one user is not that of another.
-  assert.equal(await jane.getByRole("switch", { name: "Allow changes" }).getAttribute("aria-checked"), "false");
-  await tim.getByRole("banner").getByRole("button", { name: `namespace ${team}` }).click();
-  await tim.getByRole("textbox", { name: "Namespace" }).fill("");
-  await tim.getByRole("button", { name: "Show it" }).click();
-  await tim.getByText("You may not list environments in all namespaces").waitFor();
+  assert.equal(await hers.getByRole("switch", { name: "Allow changes" }).getAttribute("aria-checked"), "false");
+  await his.getByRole("banner").getByRole("button", { name: `namespace ${team}` }).click();
+  await his.getByRole("textbox", { name: "Namespace" }).fill("");
+  await his.getByRole("button", { name: "Show it" }).click();
+  await his.getByText("You may not list environments in all namespaces").waitFor();
 }
 
 async function allowChanges(page) {
@@ -56,10 +55,15 @@ async function allowChanges(page) {
 
 // renewed has the proxy renew the token of a user: the page stays as it is.
 export async function renewed(scene) {
-  const page = await visit(scene, "jane");
-  await page.getByRole("navigation").first().waitFor();
+  const page = await visit(scene, jane);
+  await page.getByRole("navigation").getByText("Live").waitFor();
+  const before = await scene.hosted("renewals");
+  await until("a renewed token", async () => {
+    await show(page, screens.Git);
+    await show(page, screens["Environment behind"]);
+    assert.ok((await scene.hosted("renewals")) > before);
+  });
   await show(page, screens.Environments);
-  await scene.hosted("login", "jane");
   await row(environments(page), `${team}/bob`).click();
   await loaded(page);
   await page.getByRole("heading", { name: /bob/ }).first().waitFor();
@@ -68,7 +72,7 @@ export async function renewed(scene) {
 
 // hostedRestarted restarts the page: the tab opens a session again by itself.
 export async function hostedRestarted(scene) {
-  const page = await visit(scene, "jane");
+  const page = await visit(scene, jane);
   await page.getByRole("navigation").getByText("Live").waitFor();
   await scene.hosted("restart");
   await page.getByRole("navigation").getByText("Disconnected").waitFor();
@@ -77,16 +81,15 @@ export async function hostedRestarted(scene) {
   await row(environments(page), `${team}/bob`).waitFor();
 }
 
-// expired has the proxy forget the login of a user: the page asks to log in again, and shows no data.
+// expired ends the login of a user at the proxy: the page asks to log in again, and shows no data.
 export async function expired(scene) {
-  const page = await visit(scene, "jane");
+  const page = await visit(scene, jane);
   await page.getByRole("navigation").getByText("Live").waitFor();
-  await scene.hosted("logout", "jane");
+  await page.context().clearCookies();
   await show(page, screens["Environment behind"]);
   await page.getByRole("heading", { name: /not logged in/ }).waitFor();
   await page.getByText(/asks you to log in again/).waitFor();
   assert.equal(await page.getByRole("grid").count(), 0, "data is shown without a login");
-  await scene.hosted("login", "jane");
   await page.getByRole("button", { name: "Reload the page" }).click();
-  await page.getByRole("navigation").getByText("Live").waitFor();
+  await page.getByRole("textbox", { name: "User" }).waitFor();
 }

@@ -80,9 +80,9 @@ export class Scene {
     return this.#step("cut", { cut });
   }
 
-  // hosted does something with the hosted page, or with the login of a user at its proxy, and returns the address of the page.
-  hosted(action, user = "") {
-    return this.#step("hosted", { action, user });
+  // hosted asks for something about the hosted page: its address, the number of renewed tokens, or to restart it.
+  hosted(action) {
+    return this.#step("hosted", { action });
   }
 
   // context returns a new window of the browser.
@@ -106,7 +106,7 @@ export class Scene {
   }
 
   // watch records errors of a page, and requests to other servers.
-  watch(page, ...origins) {
+  watch(page, origin) {
     page.on("pageerror", (error) => this.problems.push(`error of a script: ${error.stack ?? error}`));
     page.on("dialog", (dialog) => {
       this.problems.push(`a dialog of a script: ${dialog.message()}`);
@@ -114,7 +114,7 @@ export class Scene {
     });
     page.on("request", (request) => {
       const url = request.url();
-      if (!url.startsWith("data:") && !origins.includes(new URL(url).origin)) {
+      if (!url.startsWith("data:") && new URL(url).origin !== origin) {
         this.problems.push(`a request to ${url}`);
       }
     });
