@@ -105,7 +105,12 @@ func pathsIn(config *clientcmdapi.Config) (paths []string) {
 			paths = append(paths, of.Exec.Command)
 		}
 	}
-	return slices.DeleteFunc(paths, func(path string) bool { return !filepath.IsAbs(path) }) // Others could be words of a sentence.
+	return absolute(paths)
+}
+
+// absolute returns the absolute ones of some paths. Others could be words of a sentence.
+func absolute(paths []string) []string {
+	return slices.DeleteFunc(paths, func(path string) bool { return !filepath.IsAbs(path) })
 }
 
 // hide returns what replaces the address of the API server and paths in a text.

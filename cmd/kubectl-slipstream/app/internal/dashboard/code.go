@@ -4,7 +4,6 @@
 package dashboard
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
 	"slices"
@@ -45,16 +44,17 @@ func (l *links) newCode() string {
 	secret := base64.RawURLEncoding.EncodeToString(randomBytes())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.codes = append(l.codes, code{sha256.Sum256([]byte(secret)), l.now().Add(codeLife)})
+	l.codes = append(l.codes, code{digestOf(secret), l.now().Add(codeLife)})
 	l.codes = l.codes[max(0, len(l.codes)-maxCodes):]
 	return secret
 }
 
 // open implements logins. The code is used up, also if it is late.
 func (l *links) open(_ *http.Request, request *sessionRequest) (*login, error) {
+	wanted := digestOf(request.Code)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	at := slices.IndexFunc(l.codes, func(c code) bool { return c.isOf(request.Code) })
+	at := slices.IndexFunc(l.codes, func(c code) bool { return c.is(wanted) })
 	switch {
 	case request.Code == "":
 		return nil, noLogin("This tab has no session", newLinkHint)

@@ -215,7 +215,7 @@ func (d *dashboard) links(ctx context.Context, of *links) {
 // serve serves the page with a method of http.Server until ctx ends.
 func serve(ctx context.Context, with func(*http.Server, net.Listener) error, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
+		Handler: handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: headerTimeout, MaxHeaderBytes: maxHeader, DisableGeneralOptionsHandler: true,
 		WriteTimeout: writeTimeout, IdleTimeout: idleConnection,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}

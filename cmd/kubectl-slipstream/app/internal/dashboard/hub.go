@@ -255,6 +255,8 @@ type (
 		Version      string `json:"version"`
 		// Hosted is set if a proxy authenticates the user.
 		Hosted bool `json:"hosted,omitempty"`
+		// LogoutURL is where the browser goes after a user has logged out, empty if it stays.
+		LogoutURL string `json:"logoutURL,omitempty"`
 	}
 	tableMessage struct {
 		Type     string   `json:"type"`

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/oauth2"
@@ -45,9 +47,9 @@ func (h *requestHeaders) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&h.caFile, prefix+"client-ca-file", "", "The file with the authorities of the proxy's client certificate. Without it, no certificate is needed, which "+byFrontProxy+" does not allow.")
 	flags.StringSliceVar(&h.allowedNames, prefix+"allowed-names", nil, "The common names that the certificate may have. Empty: any.")
 	flags.StringSliceVar(&h.names, prefix+"username-headers", []string{"X-Remote-User"}, "The headers with the name of the user.")
-	flags.StringSliceVar(&h.uids, prefix+"uid-headers", []string{"X-Remote-Uid"}, "The headers with the UID of the user.")
+	flags.StringSliceVar(&h.uids, prefix+"uid-headers", nil, "The headers with the UID of the user. Name only what the proxy sets or removes in each request.")
 	flags.StringSliceVar(&h.groups, prefix+"group-headers", []string{"X-Remote-Group"}, "The headers with the groups of the user, one group each.")
-	flags.StringSliceVar(&h.extraPrefixes, prefix+"extra-headers-prefix", []string{"X-Remote-Extra-"}, "The prefixes of headers with extra values of the user.")
+	flags.StringSliceVar(&h.extraPrefixes, prefix+"extra-headers-prefix", nil, "The prefixes of headers with extra values of the user. Name only what the proxy sets or removes in each request.")
 }
 
 // authenticator returns what reads the headers.
@@ -87,9 +89,12 @@ type identity struct {
 	token *currentToken
 }
 
-// is reports whether both are the same user. Without users, there is only one.
-func (i *identity) is(other *identity) bool {
-	return i == other || i != nil && other != nil && i.key == other.key
+// user returns the name of the user, empty if there is only one.
+func (i *identity) user() string {
+	if i == nil {
+		return ""
+	}
+	return i.name
 }
 
 // users say who has sent a request.
@@ -114,6 +119,8 @@ func noUser(text string) error {
 type headerUsers struct {
 	base    *rest.Config
 	headers authenticator.Request
+	// names are the headers with the name of the user.
+	names []string
 	// groups are those that are impersonated, all if it is empty.
 	groups []string
 }
@@ -137,6 +144,9 @@ func (u *headerUsers) isOf(r *http.Request, of *identity) (bool, error) {
 
 // of returns the user in the headers of a request.
 func (u *headerUsers) of(r *http.Request) (*user.DefaultInfo, error) {
+	if slices.ContainsFunc(u.names, func(header string) bool { return len(r.Header.Values(header)) > 1 }) {
+		return nil, wrongUser("The proxy in front of this page names several users")
+	}
 	response, isOfProxy, err := u.headers.AuthenticateRequest(r)
 	if err != nil || !isOfProxy && r.TLS != nil && len(r.TLS.PeerCertificates) == 0 {
 		return nil, notOfProxy()
@@ -148,14 +158,36 @@ func (u *headerUsers) of(r *http.Request) (*user.DefaultInfo, error) {
 	if !isKnown {
 		return nil, notOfProxy()
 	}
-	found.Groups = slices.DeleteFunc(found.Groups, func(group string) bool {
+	return found, u.limit(found)
+}
+
+// limit removes groups that are not impersonated, and refuses a user that must not be.
+func (u *headerUsers) limit(of *user.DefaultInfo) error {
+	values := append([]string{of.Name, of.UID}, of.Groups...)
+	for key, more := range of.Extra {
+		values = append(append(values, key), more...)
+	}
+	if of.Name == "" || slices.ContainsFunc(values, isAltered) {
+		return wrongUser("The proxy in front of this page names a user with characters that names do not have")
+	}
+	of.Groups = slices.DeleteFunc(of.Groups, func(group string) bool {
 		return group == user.AllAuthenticated || len(u.groups) > 0 && !slices.Contains(u.groups, group) // The API server adds the first itself.
 	})
-	if slices.ContainsFunc(append([]string{found.Name}, found.Groups...), isOfSystem) {
-		return nil, &refusal{http.StatusForbidden, "The users and groups of Kubernetes itself, system:..., cannot use this page", "Log in at the proxy as yourself"}
+	if slices.ContainsFunc(append([]string{of.Name}, of.Groups...), isOfSystem) {
+		return wrongUser("The users and groups of Kubernetes itself, system:..., cannot use this page")
 	}
-	slices.Sort(found.Groups)
-	return found, nil
+	slices.Sort(of.Groups)
+	return nil
+}
+
+// wrongUser is the refusal of a user who must not be impersonated.
+func wrongUser(text string) error {
+	return &refusal{http.StatusForbidden, text, "Log in at the proxy as yourself, or ask who runs it"}
+}
+
+// isAltered reports whether a value would be another one after a further hop, which removes spaces around it for example.
+func isAltered(value string) bool {
+	return value != strings.TrimSpace(value) || !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl)
 }
 
 // isOfSystem reports whether a name is that of a user or a group of Kubernetes itself.
@@ -177,8 +209,20 @@ type tokenUsers struct {
 	proxy authenticator.Request
 }
 
+// trustedFor is how long a token is used until the API server is asked about it again.
+const trustedFor = time.Minute
+
 // currentToken is the latest token of a user.
-type currentToken struct{ value atomic.Pointer[string] }
+type currentToken struct {
+	value atomic.Pointer[string]
+	// reviewed is when the API server last knew the token, in nanoseconds since 1970.
+	reviewed atomic.Int64
+}
+
+func (t *currentToken) set(token string) {
+	t.value.Store(&token)
+	t.reviewed.Store(time.Now().UnixNano())
+}
 
 // Token implements oauth2.TokenSource.
 func (t *currentToken) Token() (*oauth2.Token, error) {
@@ -196,7 +240,7 @@ func (u *tokenUsers) identify(r *http.Request) (*identity, error) {
 		return nil, err
 	}
 	current := &currentToken{}
-	current.value.Store(&token)
+	current.set(token)
 	config := rest.CopyConfig(u.base)
 	config.WrapTransport = transport.TokenSourceWrapTransport(current)
 	found, err := userOf(r.Context(), config)
@@ -208,17 +252,17 @@ func (u *tokenUsers) identify(r *http.Request) (*identity, error) {
 	return &identity{name: found.Username, key: key, config: config, token: current}, nil
 }
 
-// isOf implements users. A proxy renews tokens, so that another token may be of the same user.
+// isOf implements users. A proxy renews tokens, so that another token may be of the same user, and a token may have been revoked.
 func (u *tokenUsers) isOf(r *http.Request, of *identity) (bool, error) {
 	token, err := u.tokenOf(r)
-	if err != nil || of.token.is(token) {
+	if err != nil || of.token.is(token) && time.Since(time.Unix(0, of.token.reviewed.Load())) < trustedFor {
 		return err == nil, err
 	}
 	later, err := u.identify(r)
 	if err != nil || later.key != of.key {
 		return false, err
 	}
-	of.token.value.Store(&token)
+	of.token.set(token)
 	return true, nil
 }
 

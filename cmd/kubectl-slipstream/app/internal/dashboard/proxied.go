@@ -24,6 +24,10 @@ const (
 	maxOfUser = 8
 	// hostedStream is how long a stream lasts until the page opens it again, so that the proxy checks its user again.
 	hostedStream = 10 * time.Minute
+	// hostedStreams is the number of streams of a session. A tab has one, and another one for a moment while it is loaded again.
+	hostedStreams = 2
+	// noFolder is a folder that cannot exist: what discovery returns to one user is not kept for others.
+	noFolder = os.DevNull + "/none"
 	// userQPS and userBurst are the requests a second of one session to the API server, as those of kubectl.
 	userQPS, userBurst = 50, 300
 )
@@ -32,10 +36,12 @@ const (
 type proxied struct {
 	// origin is the address of the page.
 	origin string
-	plugin Plugin
-	users  users
-	// secrets are paths that no message to the page contains.
-	secrets []string
+	// logoutURL is where the browser goes after a user has logged out, empty if it stays.
+	logoutURL string
+	plugin    Plugin
+	users     users
+	// paths are those of files, which no message to the page contains.
+	paths []string
 	// follow returns what follows a namespace of a cluster, or all of it.
 	follow func(of *cluster, namespace string) func(*hub) (stop func())
 }
@@ -79,7 +85,7 @@ func (p *proxied) workspace(r *http.Request, of *identity, namespace string) (*w
 		return nil, err
 	}
 	_, host, _ := strings.Cut(p.origin, "://")
-	found.context, found.hidden = host, hide(of.config.Host, p.secrets)
+	found.context, found.hidden = host, hide(of.config.Host, p.paths)
 	if namespace == "" {
 		_, err := found.tables.Page(r.Context(), cli.Selection{Resource: ofEnvironments}, 1, "")
 		if apierrors.IsForbidden(err) {
@@ -92,18 +98,21 @@ func (p *proxied) workspace(r *http.Request, of *identity, namespace string) (*w
 		}
 	}
 	w := newWorkspace(found, &runs{
-		plugin: p.plugin, config: of.config, connection: []string{"--server=" + of.config.Host, "--kubeconfig=" + os.DevNull}, timeout: runTimeout,
+		plugin: p.plugin, config: of.config, timeout: runTimeout,
+		connection: []string{"--server=" + of.config.Host, "--kubeconfig=" + os.DevNull, "--cache-dir=" + noFolder},
 	}, p.follow(found, namespace))
-	w.streamLife = hostedStream
-	w.hello = hello{Type: "hello", User: of.name, Context: host, Namespace: namespace, Version: buildversion.Version(), Hosted: true}
+	w.streamLife, w.maxStreams = hostedStream, hostedStreams
+	w.hello = hello{
+		Type: "hello", User: of.name, Context: host, Namespace: namespace, Version: buildversion.Version(), Hosted: true, LogoutURL: p.logoutURL,
+	}
 	return w, nil
 }
 
 // fixed returns a configuration as commands take it, whatever kubeconfigs there are.
 func fixed(of *rest.Config) *genericclioptions.ConfigFlags {
-	host, none := of.Host, os.DevNull
+	host, none, cache := of.Host, os.DevNull, noFolder
 	config := genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(*rest.Config) *rest.Config { return rest.CopyConfig(of) })
-	config.APIServer, config.KubeConfig = &host, &none
+	config.APIServer, config.KubeConfig, config.CacheDir = &host, &none, &cache
 	return config
 }
 
@@ -114,7 +123,7 @@ func (p *proxied) check(r *http.Request, of *session) error {
 		return p.explain(r, err)
 	}
 	if !isSame {
-		return noUser("This page was opened by another user, or your groups have changed")
+		return &question{&refusal{http.StatusUnauthorized, "This page was opened by another user, or your groups have changed", "Reload the page"}, askReload}
 	}
 	return nil
 }

@@ -43,6 +43,7 @@ type hosted struct {
 	plugin Plugin
 
 	url, listen       string
+	logoutURL         string
 	certFile, keyFile string
 	authentication    string
 	headers           requestHeaders
@@ -70,6 +71,7 @@ func newServe(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 
 func (h *hosted) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&h.url, "url", "", "The address of the page in browsers, such as https://slipstream.example.com. The proxy must not change the header Host.")
+	flags.StringVar(&h.logoutURL, "logout-url", "", "Where the browser goes after a user has logged out, such as /oauth2/sign_out of oauth2-proxy, which then ends the login of the proxy.")
 	flags.StringVar(&h.listen, "listen", ":8443", "The address on which HTTPS is served.")
 	flags.StringVar(&h.certFile, "tls-cert-file", "", "The file with the certificate for HTTPS. It is read again when it changes.")
 	flags.StringVar(&h.keyFile, "tls-private-key-file", "", "The file with the key of the certificate.")
@@ -95,7 +97,9 @@ func (h *hosted) check() error {
 			return fmt.Errorf("--%s is missing", flag)
 		}
 	}
-	switch {
+	switch logout, err := url.Parse(h.logoutURL); {
+	case err != nil || logout.Scheme != "https" && !strings.HasPrefix(h.logoutURL, "/") && h.logoutURL != "":
+		return fmt.Errorf("--logout-url: %q begins neither with / nor with https://", h.logoutURL)
 	case h.authentication != byToken && h.authentication != byFrontProxy:
 		return fmt.Errorf("--authentication: %q is neither %s nor %s", h.authentication, byToken, byFrontProxy)
 	case h.authentication == byFrontProxy && h.headers.caFile == "":
@@ -115,6 +119,9 @@ func (h *hosted) run(ctx context.Context) error {
 	base, err := h.config.ToRESTConfig()
 	if err != nil {
 		return err
+	}
+	if !rest.IsConfigTransportTLS(*base) {
+		return fmt.Errorf("--server: %s is not an address with https, and the tokens of users are secret", base.Host)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -179,7 +186,8 @@ func (h *hosted) certificates(ctx context.Context, all *sync.WaitGroup) (*tls.Co
 // logins returns who may open sessions.
 func (h *hosted) logins(ctx context.Context, all *sync.WaitGroup, base *rest.Config) (*proxied, error) {
 	p := &proxied{
-		origin: h.url, plugin: h.plugin, secrets: []string{h.certFile, h.keyFile, h.headers.caFile, base.CAFile, base.BearerTokenFile},
+		origin: h.url, logoutURL: h.logoutURL, plugin: h.plugin,
+		paths: absolute([]string{h.certFile, h.keyFile, h.headers.caFile, base.CAFile, base.BearerTokenFile}),
 		follow: func(of *cluster, namespace string) func(*hub) (stop func()) {
 			return following(ctx, all, of, namespace)
 		},
@@ -192,7 +200,7 @@ func (h *hosted) logins(ctx context.Context, all *sync.WaitGroup, base *rest.Con
 	base.UserAgent = "slipstream-dashboard/" + strings.TrimPrefix(buildversion.Version(), "v")
 	base.QPS, base.Burst, base.WarningHandler = userQPS, userBurst, rest.NoWarnings{}
 	if h.authentication == byFrontProxy {
-		p.users = &headerUsers{base: base, headers: verified(h.headers.authenticator()), groups: h.groups}
+		p.users = &headerUsers{base: base, headers: verified(h.headers.authenticator()), names: h.headers.names, groups: h.groups}
 		return p, nil
 	}
 	p.users = &tokenUsers{base: rest.AnonymousClientConfig(base), proxy: verified(authenticateAny)}

@@ -33,15 +33,15 @@ func (e *refusal) Error() string { return e.text }
 // question is a refusal after which the page asks the user for something.
 type question struct {
 	*refusal
-	// ask is askLink, askLogin or askNamespace.
+	// ask is askLink, askLogin, askReload or askNamespace.
 	ask string
 }
 
 // Unwrap returns the refusal.
 func (q *question) Unwrap() error { return q.refusal }
 
-// What the page asks for: the link that the command prints, a login at the proxy, or a namespace.
-const askLink, askLogin, askNamespace = "link", "login", "namespace"
+// What the page asks for: the link that the command prints, a login at the proxy, to be loaded again for another user, or a namespace.
+const askLink, askLogin, askReload, askNamespace = "link", "login", "reload", "namespace"
 
 // noLogin is the refusal of a request without a session of the command.
 func noLogin(text, do string) error {
@@ -162,6 +162,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) error {
 		return s.logins.ended()
 	}
 	if err := s.logins.check(r, c.session); err != nil {
+		if asked := (*question)(nil); errors.As(err, &asked) && asked.ask == askReload {
+			s.sessions.end(c.session) // The browser has another user now.
+		}
 		return err
 	}
 	s.used()
@@ -216,7 +219,7 @@ func (s *server) openSession(c *call) error {
 		return err
 	}
 	s.used()
-	return respond(c, map[string]string{"session": secret})
+	return respond(c, map[string]string{"session": secret, "user": opened.identity.user()})
 }
 
 func (s *server) end(c *call) error {

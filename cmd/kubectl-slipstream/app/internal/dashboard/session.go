@@ -4,11 +4,13 @@
 package dashboard
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -16,16 +18,18 @@ import (
 	"time"
 )
 
+// maxToken is more than the length of the secret of a session.
+const maxToken = 100
+
 // sessionIdle is the time without a request after which a session ends.
 const sessionIdle = 8 * time.Hour
 
 // digest is the hash of a secret. Hashes of equal length are compared in constant time, and say nothing about the secret.
 type digest [sha256.Size]byte
 
-func (d digest) isOf(secret string) bool {
-	other := sha256.Sum256([]byte(secret))
-	return subtle.ConstantTimeCompare(d[:], other[:]) == 1
-}
+func digestOf(secret string) digest { return sha256.Sum256([]byte(secret)) }
+
+func (d digest) is(other digest) bool { return subtle.ConstantTimeCompare(d[:], other[:]) == 1 }
 
 // session is the login of a tab.
 type session struct {
@@ -44,7 +48,7 @@ type session struct {
 }
 
 // sessions are the logins of the page: at most a number, and a number of one user. For another one, that ends which was not used for the
-// longest time, of those without a stream: tabs that are closed do not say so.
+// longest time, of those without a stream: tabs that are closed do not say so. A user with many tabs makes room for one with few.
 type sessions struct {
 	most, mostOfUser int
 
@@ -57,21 +61,12 @@ type sessions struct {
 func (s *sessions) open(of *login) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var own []*session
-	for _, other := range s.opened {
-		if other.identity.is(of.identity) {
-			own = append(own, other)
-		}
-	}
-	if len(own) >= s.mostOfUser && !s.endOne(own) {
-		return "", &refusal{http.StatusTooManyRequests, fmt.Sprintf("You have %d tabs with this page already", s.mostOfUser), "Close one of them"}
-	}
-	if len(s.opened) >= s.most && !s.endOne(s.opened) {
-		return "", &refusal{http.StatusTooManyRequests, fmt.Sprintf("%d tabs show this page already", s.most), "Try again later"}
+	if err := s.makeRoom(of.identity.user()); err != nil {
+		return "", err
 	}
 	token := hex.EncodeToString(randomBytes())
 	opened := &session{
-		digest: sha256.Sum256([]byte(token)), workspace: of.workspace, identity: of.identity, ended: make(chan struct{}), running: make(chan struct{}, maxRuns),
+		digest: digestOf(token), workspace: of.workspace, identity: of.identity, ended: make(chan struct{}), running: make(chan struct{}, maxRuns),
 	}
 	if of.identity != nil {
 		of.workspace.cluster.loggedOut = func() { s.end(opened) }
@@ -79,6 +74,31 @@ func (s *sessions) open(of *login) (string, error) {
 	opened.idle = time.AfterFunc(sessionIdle, func() { s.end(opened) })
 	s.opened = append(s.opened, opened)
 	return token, nil
+}
+
+// makeRoom ends a session if a user cannot open another one otherwise: one of that user's, or one of the user who has most. It is called
+// with the lock.
+func (s *sessions) makeRoom(user string) error {
+	byUser := map[string][]*session{}
+	for _, of := range s.opened {
+		user := of.identity.user()
+		byUser[user] = append(byUser[user], of)
+	}
+	if len(byUser[user]) >= s.mostOfUser && !s.endOne(byUser[user]) {
+		return &refusal{http.StatusTooManyRequests, fmt.Sprintf("You have %d tabs with this page already", s.mostOfUser), "Close one of them"}
+	}
+	if len(s.opened) < s.most {
+		return nil
+	}
+	largest := slices.MaxFunc(slices.Collect(maps.Values(byUser)), func(a, b []*session) int { return cmp.Compare(len(a), len(b)) })
+	switch {
+	case s.endOne(largest):
+		return nil
+	case len(largest) > len(byUser[user])+1:
+		s.close(slices.Index(s.opened, largest[0]))
+		return nil
+	}
+	return &refusal{http.StatusTooManyRequests, fmt.Sprintf("%d tabs show this page already", s.most), "Try again later"}
 }
 
 // endOne ends the first of some sessions that has no stream, and reports whether there is one. It is called with the lock.
@@ -92,9 +112,10 @@ func (s *sessions) endOne(of []*session) bool {
 
 // find returns a session, which is used now. It returns nil if there is none.
 func (s *sessions) find(token string) *session {
+	wanted := digestOf(token[:min(len(token), maxToken)])
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.opened, func(of *session) bool { return of.isOf(token) })
+	at := slices.IndexFunc(s.opened, func(of *session) bool { return of.is(wanted) })
 	if at < 0 {
 		return nil
 	}
@@ -117,6 +138,9 @@ func (s *sessions) end(of *session) {
 func (s *sessions) close(at int) {
 	s.opened[at].idle.Stop()
 	close(s.opened[at].ended)
+	if s.opened[at].identity != nil {
+		s.opened[at].workspace.close()
+	}
 	s.opened = slices.Delete(s.opened, at, at+1)
 }
 

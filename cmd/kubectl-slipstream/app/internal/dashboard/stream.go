@@ -59,7 +59,7 @@ func (w *workspace) stream(c *call) error {
 	defer c.session.streams.Add(-1)
 	hub := w.acquire()
 	defer w.release()
-	subscription := hub.subscribe(maxStreams)
+	subscription := hub.subscribe(w.maxStreams)
 	if subscription == nil {
 		return &refusal{http.StatusTooManyRequests, "Too many tabs show this page", "Close another tab"}
 	}

@@ -27,6 +27,8 @@ type workspace struct {
 	follow func(*hub) (stop func())
 	// streamLife is how long a stream lasts, 0 if there is no limit.
 	streamLife time.Duration
+	// maxStreams is the number of streams at the same time.
+	maxStreams int
 
 	mu sync.Mutex
 	// hub is what streams show, nil while nothing follows the cluster. streams is the number of those that are open.
@@ -35,11 +37,13 @@ type workspace struct {
 	// stop ends what follows the cluster, and lingers is the timer that calls it after the last stream.
 	stop    func()
 	lingers *time.Timer
+	// closed is set when the session has ended, so that nothing follows the cluster again.
+	closed bool
 }
 
 // newWorkspace returns a workspace whose commands are run by runs, and whose hubs are followed by follow.
 func newWorkspace(of *cluster, runs *runs, follow func(*hub) (stop func())) *workspace {
-	return &workspace{cluster: of, runs: runs, reviews: &reviews{client: of.reviews, now: time.Now}, follow: follow}
+	return &workspace{cluster: of, runs: runs, reviews: &reviews{client: of.reviews, now: time.Now}, follow: follow, maxStreams: maxStreams}
 }
 
 // following returns a function that has a hub follow a namespace of a cluster, or all of it, until ctx ends. all waits for what it has started.
@@ -62,7 +66,10 @@ func (w *workspace) acquire() *hub {
 	}
 	if w.hub == nil {
 		w.hub = newHub(streamed, map[string]int{ofChanges: keptChanges})
-		w.stop = w.follow(w.hub)
+		w.stop = func() {}
+		if !w.closed {
+			w.stop = w.follow(w.hub)
+		}
 	}
 	return w.hub
 }
@@ -83,6 +90,16 @@ func (w *workspace) rest() {
 	if w.streams == 0 && w.hub != nil {
 		w.stop()
 		w.hub, w.stop, w.lingers = nil, nil, nil
+	}
+}
+
+// close no longer follows the cluster: the session has ended, and its streams end, too.
+func (w *workspace) close() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed = true
+	if w.hub != nil {
+		w.stop()
 	}
 }
 

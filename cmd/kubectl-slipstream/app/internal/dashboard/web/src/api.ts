@@ -4,8 +4,8 @@
 // Requests to the server of this page, which runs each action with the rights of its user.
 import { signal } from "@preact/signals";
 
-// Ask is what the page asks the user for after a refusal: to open a new link, to log in at the proxy, or to choose a namespace.
-export type Ask = "" | "link" | "login" | "namespace";
+// Ask is what the page asks for after a refusal: a new link, a login at the proxy, to be loaded again for another user, or a namespace.
+export type Ask = "" | "link" | "login" | "reload" | "namespace";
 
 // ApiError is the answer to a request that was refused.
 export class ApiError extends Error {
@@ -49,9 +49,15 @@ export async function openSession(): Promise<void> {
   }
 }
 
+// user is whose session it is, empty unless a proxy knows several users.
+let user = "";
+
 async function requestSession(by: { code: string } | { namespace: string }): Promise<void> {
-  session = (await post<{ session: string }>("/api/session", by)).session;
+  const opened = await post<{ session: string; user: string }>("/api/session", by);
+  session = opened.session;
   sessionStorage.setItem(sessionKey, session);
+  if (user !== "" && opened.user !== user) location.reload(); // What is shown is of another user.
+  user = opened.user;
 }
 
 function endWith(e: unknown): void {
@@ -76,6 +82,7 @@ export async function endSession(): Promise<void> {
   await post("/api/end", {}).catch(() => undefined);
   forgetSession();
   ended.value = { reason: "The session of this tab has ended.", todo: "", ask: hosted ? "login" : "link" };
+  if (logoutURL !== "") location.assign(logoutURL);
 }
 
 function forgetSession(): void {
@@ -85,9 +92,13 @@ function forgetSession(): void {
 
 // hosted is set if a proxy in front of the page knows the user.
 let hosted = false;
+let logoutURL = "";
 
-export const setHosted = (is: boolean): void => {
+// setHosted says who has logged the user in: a proxy, and where the browser goes to log out there.
+export const setHosted = (is: boolean, name: string, logout: string): void => {
   hosted = is;
+  user = is ? name : "";
+  logoutURL = logout;
 };
 
 // again is the new session that is being opened, so that requests at the same time open one.
@@ -96,6 +107,7 @@ let again: Promise<void> | undefined;
 // reopen opens a session in place of one that has ended: the page was restarted, or the proxy has renewed the login.
 async function reopen(reason: ApiError): Promise<void> {
   forgetSession();
+  if (reason.ask === "reload") location.reload();
   if (reason.ask !== "login") return endWith(reason);
   again ??= requestSession({ namespace: chosenNamespace() }).finally(() => (again = undefined));
   try {
@@ -105,6 +117,9 @@ async function reopen(reason: ApiError): Promise<void> {
   }
 }
 
+// writing are the requests that are not repeated in a new session.
+const writing = ["/api/run", "/api/patch", "/api/allow"];
+
 async function send(path: string, body: unknown, stop?: AbortSignal): Promise<Response> {
   const used = session;
   const response = await request(path, body, stop);
@@ -113,6 +128,7 @@ async function send(path: string, body: unknown, stop?: AbortSignal): Promise<Re
   if (error.status !== 401 || path === "/api/session" || ended.value !== null) throw error;
   if (session === used) await reopen(error);
   if (session === "") throw error;
+  if (writing.includes(path)) throw new ApiError(409, "Your login was renewed, and this was not done", "Allow changes, and do it again");
   const repeated = await request(path, body, stop);
   if (repeated.ok) return repeated;
   throw await refusalOf(repeated);
@@ -124,16 +140,14 @@ function request(path: string, body: unknown, stop?: AbortSignal): Promise<Respo
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal: stop ?? null, cache: "no-store", redirect: "manual" });
 }
 
-// refusalOf returns the error of a response. One without JSON is of a proxy, which may want to show its form for a login.
+// refusalOf returns the error of a response. Without a sentence of the server, it is one of a proxy, which may redirect to its login.
 async function refusalOf(response: Response): Promise<ApiError> {
-  if (response.type === "opaqueredirect" || (response.status === 401 && !isJSON(response))) {
+  const answer = (await response.json().catch(() => ({}))) as { error?: string; do?: string; ask?: Ask };
+  if (response.type === "opaqueredirect" || (response.status === 401 && answer.error === undefined)) {
     return new ApiError(401, "The proxy in front of this page asks you to log in again", "Reload the page", "login");
   }
-  const answer = (await response.json().catch(() => ({}))) as { error?: string; do?: string; ask?: Ask };
   return new ApiError(response.status, answer.error ?? `The server answered with status ${response.status}.`, answer.do ?? "", answer.ask ?? "");
 }
-
-const isJSON = (response: Response): boolean => (response.headers.get("Content-Type") ?? "").startsWith("application/json");
 
 // post sends a request and returns the answer.
 export async function post<T>(path: string, body: unknown, stop?: AbortSignal): Promise<T> {

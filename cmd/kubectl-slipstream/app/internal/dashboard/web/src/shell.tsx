@@ -173,7 +173,7 @@ function Foot(): JSX.Element {
           </p>
           <p class="version">{hello.value.version}</p>
           <button type="button" class="quiet small" onClick={() => void endSession()}>
-            Log out
+            {hello.value.hosted && !hello.value.logoutURL ? "Close" : "Log out"}
           </button>
         </>
       )}

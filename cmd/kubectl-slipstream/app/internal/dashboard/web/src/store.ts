@@ -38,6 +38,8 @@ export interface Hello {
   version: string;
   // hosted is set if a proxy in front of the page knows the user.
   hosted?: boolean;
+  // logoutURL is where the browser goes to log out at the proxy.
+  logoutURL?: string;
 }
 
 export const streamed = ["environments", "appcatalogs", "gitdestinations", "gitdestinationstatuses", "syncpipelines", "changes"] as const;
@@ -93,7 +95,7 @@ export function receive(message: Message): void {
     case "hello":
       hello.value = message;
       allowChanges.value = message.allowChanges;
-      setHosted(message.hosted === true);
+      setHosted(message.hosted === true, message.user, message.logoutURL ?? "");
       return;
     case "allow":
       allowChanges.value = message.allowChanges;
