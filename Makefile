@@ -21,7 +21,9 @@ TEST_TIMEOUT ?= 45m
 # default, which saves a sixth of their CPU.
 TEST = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)' go test -vet=off -timeout $(TEST_TIMEOUT)
 PLAIN_TEST = CGO_ENABLED=0 $(TEST)
-# The container image: its architectures, the output folder, and where to push it (REPOSITORY:TAG; not pushed if empty).
+# The container images: which, their architectures, the output folder, and where to push the server's (REPOSITORY:TAG; nothing is pushed if
+# empty). That of the page is pushed to REPOSITORY-dashboard:TAG.
+IMAGES ?= slipstream,slipstream-dashboard
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
@@ -56,12 +58,12 @@ build: ## Build the programs into bin/.
 	go build -o bin/ ./cmd/...
 
 .PHONY: image
-image: ## Build the container image for IMAGE_ARCHES into IMAGE_OUTPUT, with its SBOMs, and push it to IMAGE_PUSH=REPOSITORY:TAG.
-	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -push '$(IMAGE_PUSH)'
+image: ## Build the container images (IMAGES) for IMAGE_ARCHES into IMAGE_OUTPUT, with their SBOMs, and push them to IMAGE_PUSH=REPOSITORY:TAG, and -dashboard:TAG.
+	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -images '$(IMAGES)' -arches '$(IMAGE_ARCHES)' -push '$(IMAGE_PUSH)'
 
 .PHONY: sbom
-sbom: ## Write only the SBOMs of the image, as CycloneDX JSON.
-	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -arches '$(IMAGE_ARCHES)' -sbom
+sbom: ## Write only the SBOMs of the images, as CycloneDX JSON.
+	go run -C hack/image . -source '$(CURDIR)' -output '$(abspath $(IMAGE_OUTPUT))' -images '$(IMAGES)' -arches '$(IMAGE_ARCHES)' -sbom
 
 .PHONY: plugin-release
 plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and Windows into PLUGIN_OUTPUT, with checksums and the manifest for krew.

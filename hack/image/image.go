@@ -22,11 +22,11 @@ import (
 )
 
 const (
-	// programPath and rootsPath are the only files in an image. Go reads certificate authorities from the latter.
-	programPath = "slipstream"
-	rootsPath   = "etc/ssl/certs/ca-certificates.crt"
+	// rootsPath is the only file in an image besides the program. Go reads certificate authorities from it.
+	rootsPath = "etc/ssl/certs/ca-certificates.crt"
 	// user is the uid and gid of the program: neither root nor a user of a node.
-	user       = "65532:65532"
+	user = "65532:65532"
+	// repository is the repository of the first image.
 	repository = "ghcr.io/configbutler/slipstream"
 )
 
@@ -46,7 +46,7 @@ func newImage(p program) (v1.Image, error) {
 		path    string
 		mode    int64
 		content []byte
-	}{{rootsPath, 0o644, certificates}, {programPath, 0o755, content}} {
+	}{{rootsPath, 0o644, certificates}, {p.product.program, 0o755, content}} {
 		layer, err := newLayer(each.path, each.mode, each.content, p.time)
 		if err != nil {
 			return nil, err
@@ -68,7 +68,7 @@ func configure(image v1.Image, p program) (v1.Image, error) {
 	config := base.DeepCopy()
 	config.OS, config.Architecture = "linux", p.arch
 	config.Created = v1.Time{Time: p.time}
-	config.Config = v1.Config{Entrypoint: []string{"/" + programPath}, User: user, WorkingDir: "/", Labels: labels(p)}
+	config.Config = v1.Config{Entrypoint: []string{"/" + p.product.program}, User: user, WorkingDir: "/", Labels: labels(p)}
 	if image, err = mutate.ConfigFile(image, config); err != nil {
 		return nil, fmt.Errorf("configure the image: %w", err)
 	}
@@ -79,8 +79,8 @@ func configure(image v1.Image, p program) (v1.Image, error) {
 func labels(p program) map[string]string {
 	const source = "https://github.com/configbutler/slipstream"
 	return map[string]string{
-		"org.opencontainers.image.title":         "slipstream",
-		"org.opencontainers.image.description":   "Keeps Git branches equal to live Kubernetes objects",
+		"org.opencontainers.image.title":         p.product.name,
+		"org.opencontainers.image.description":   p.product.description,
 		"org.opencontainers.image.source":        source,
 		"org.opencontainers.image.documentation": source + "/tree/main/docs",
 		"org.opencontainers.image.licenses":      "Apache-2.0",

@@ -28,24 +28,35 @@ var committed = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 
 func TestImageFiles(t *testing.T) {
 	output := t.TempDir()
-	if err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64"}); err != nil {
+	if err := run(t.Context(), settings{source: newSource(t), output: output, images: allNames(), arches: "amd64,arm64"}); err != nil {
 		t.Fatal(err)
 	}
-	images := imagesOf(t, output)
+	for name, each := range map[string]struct{ folder, program string }{
+		"slipstream":           {output, "slipstream"},
+		"slipstream-dashboard": {filepath.Join(output, "dashboard"), "kubectl-slipstream"},
+	} {
+		t.Run(name, func(t *testing.T) { checkImages(t, each.folder, name, each.program) })
+	}
+}
+
+// checkImages checks the images for all architectures in a folder of the output.
+func checkImages(t *testing.T, folder, name, program string) {
+	t.Helper()
+	images := imagesOf(t, folder)
 	for _, arch := range []string{"amd64", "arm64"} {
 		if images[arch] == nil {
 			t.Fatalf("no image for %s in the layout", arch)
 		}
 		want := []string{
-			"etc 755 0:0", "etc/ssl 755 0:0", "etc/ssl/certs 755 0:0", "etc/ssl/certs/ca-certificates.crt 644 0:0", "slipstream 755 0:0",
+			"etc 755 0:0", "etc/ssl 755 0:0", "etc/ssl/certs 755 0:0", "etc/ssl/certs/ca-certificates.crt 644 0:0", program + " 755 0:0",
 		}
 		if got := list(t, images[arch]); !slices.Equal(got, want) {
 			t.Errorf("files for %s:\n%s\nwant:\n%s", arch, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	checkConfig(t, images["arm64"])
+	checkConfig(t, images["arm64"], name, program)
 
-	archive, err := tarball.ImageFromPath(filepath.Join(output, "slipstream-linux-arm64.tar"), nil)
+	archive, err := tarball.ImageFromPath(filepath.Join(folder, name+"-linux-arm64.tar"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +71,18 @@ func TestReproducibleDigest(t *testing.T) {
 	git(t, source, "clone", "--quiet", source, clone)
 	digest := func(source string) string {
 		output := t.TempDir()
-		if err := run(t.Context(), settings{source: source, output: output, arches: runtime.GOARCH}); err != nil {
+		if err := run(t.Context(), settings{source: source, output: output, images: allNames(), arches: runtime.GOARCH}); err != nil {
 			t.Fatal(err)
 		}
-		index, err := os.ReadFile(filepath.Join(output, "layout", "index.json"))
-		if err != nil {
-			t.Fatal(err)
+		var indexes string
+		for _, folder := range []string{"layout", "dashboard/layout"} {
+			index, err := os.ReadFile(filepath.Join(output, folder, "index.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			indexes += string(index)
 		}
-		return string(index)
+		return indexes
 	}
 	first := digest(source)
 	if second := digest(clone); second != first {
@@ -95,9 +110,10 @@ func TestInvalidSettings(t *testing.T) {
 		settings settings
 		want     string
 	}{
-		"NoTag":               {settings{source: source, push: "registry.example.org/slipstream"}, "want REPOSITORY:TAG"},
-		"NoGit":               {settings{source: source, arches: "amd64"}, "Git work tree"},
-		"InvalidArchitecture": {settings{source: source, arches: "amd65"}, "linux/amd65"},
+		"NoTag":               {settings{source: source, images: "slipstream", push: "registry.example.org/slipstream"}, "want REPOSITORY:TAG"},
+		"NoGit":               {settings{source: source, images: "slipstream", arches: "amd64"}, "Git work tree"},
+		"InvalidArchitecture": {settings{source: source, images: "slipstream", arches: "amd65"}, "linux/amd65"},
+		"InvalidImage":        {settings{source: source, images: "slipstream,page", arches: "amd64"}, "want slipstream,slipstream-dashboard"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			each.settings.output = filepath.Join(t.TempDir(), "output")
@@ -181,7 +197,7 @@ func list(t *testing.T, image v1.Image) []string {
 	}
 }
 
-func checkConfig(t *testing.T, image v1.Image) {
+func checkConfig(t *testing.T, image v1.Image, name, program string) {
 	t.Helper()
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -190,13 +206,16 @@ func checkConfig(t *testing.T, image v1.Image) {
 	if config.Architecture != "arm64" || config.OS != "linux" || !config.Created.Equal(committed) {
 		t.Errorf("got platform %s/%s, created %s", config.OS, config.Architecture, config.Created)
 	}
-	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/slipstream"}) || config.Config.Cmd != nil {
+	if config.Config.User != "65532:65532" || !slices.Equal(config.Config.Entrypoint, []string{"/" + program}) || config.Config.Cmd != nil {
 		t.Errorf("got entrypoint %v, command %v, user %q", config.Config.Entrypoint, config.Config.Cmd, config.Config.User)
 	}
 	for _, label := range []string{"title", "description", "source", "documentation", "licenses", "version", "revision", "created"} {
 		if config.Config.Labels["org.opencontainers.image."+label] == "" {
 			t.Errorf("label %s missing", label)
 		}
+	}
+	if got := config.Config.Labels["org.opencontainers.image.title"]; got != name {
+		t.Errorf("got title %q, want %s", got, name)
 	}
 	if got := config.Config.Labels["org.opencontainers.image.version"]; !strings.HasPrefix(got, "v0.0.0-20200203040506-") {
 		t.Errorf("got version %q, want that of the commit", got)

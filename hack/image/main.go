@@ -1,9 +1,9 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command image builds the container image of the server from the program and the certificates of public authorities
-// only, for several architectures, without a daemon. The same commit and the same release of Go give the same digest. It
-// also writes a software bill of materials for each program.
+// Command image builds the container images of the server and of the plugin, which serves the page, each from the program and the
+// certificates of public authorities only, for several architectures, without a daemon. The same commit and the same release of Go give
+// the same digests. It also writes a software bill of materials for each program.
 package main
 
 import (
@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 )
 
@@ -21,6 +20,7 @@ type settings struct {
 	source   string
 	output   string
 	arches   string
+	images   string
 	push     string
 	sbomOnly bool
 }
@@ -38,17 +38,23 @@ func main() {
 func parse() settings {
 	var s settings
 	flag.StringVar(&s.source, "source", "../..", "folder of the repository")
-	flag.StringVar(&s.output, "output", "../../bin/image", "folder for the image and the bills of materials")
+	flag.StringVar(&s.output, "output", "../../bin/image", "folder for the images and the bills of materials")
+	flag.StringVar(&s.images, "images", allNames(), "images to build, with commas between")
 	flag.StringVar(&s.arches, "arches", "amd64,arm64", "architectures, with commas between")
 	flag.StringVar(&s.push, "push", "",
-		"REPOSITORY:TAG to push to, with the credentials that docker or podman have stored; nothing is pushed if empty")
+		"REPOSITORY:TAG to push the server's image to, and REPOSITORY-dashboard:TAG that of the page, with the credentials that docker or "+
+			"podman have stored; nothing is pushed if empty")
 	flag.BoolVar(&s.sbomOnly, "sbom", false, "write the bills of materials only")
 	flag.Parse()
 	return s
 }
 
-// run writes everything to a temporary folder before any of it is moved to the output.
+// run builds all programs before it writes anything to the output, and writes everything before it pushes anything.
 func run(ctx context.Context, s settings) error {
+	chosen, err := choose(s.images)
+	if err != nil {
+		return err
+	}
 	if err := checkPush(s.push); err != nil {
 		return err
 	}
@@ -57,22 +63,26 @@ func run(ctx context.Context, s settings) error {
 		return fmt.Errorf("make a folder for the programs: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // The machine also removes temporary folders.
-	programs, err := buildAll(ctx, s.source, scratch, strings.Split(s.arches, ","))
-	if err != nil {
-		return err
+	var releases []*release
+	for _, each := range chosen {
+		built, err := newRelease(ctx, s, each, scratch)
+		if err != nil {
+			return err
+		}
+		releases = append(releases, built)
 	}
-	if s.sbomOnly {
-		return writeBOMs(s.output, programs)
+	for _, each := range releases {
+		if err := each.write(s.output); err != nil {
+			return err
+		}
 	}
-	release, err := newRelease(programs)
-	if err != nil {
-		return err
+	if s.push == "" || s.sbomOnly {
+		return nil
 	}
-	if err := release.write(s.output); err != nil {
-		return err
-	}
-	if s.push != "" {
-		return release.push(ctx, s.push)
+	for _, each := range releases {
+		if err := each.push(ctx, s.push); err != nil {
+			return err
+		}
 	}
 	return nil
 }

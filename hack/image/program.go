@@ -17,10 +17,11 @@ import (
 	"time"
 )
 
-// program is the server built for one architecture.
+// program is the program of an image, built for one architecture.
 type program struct {
-	arch string
-	path string
+	product product
+	arch    string
+	path    string
 	// info is the build information of the program: its modules, and its commit.
 	info *debug.BuildInfo
 	// revision is the commit, time the commit's time.
@@ -31,12 +32,12 @@ type program struct {
 // version returns the version of the module: a tag, or a time and a commit, with +dirty if files differ from the commit.
 func (p program) version() string { return p.info.Main.Version }
 
-// buildAll builds the server for each architecture into folder.
-func buildAll(ctx context.Context, source, folder string, arches []string) ([]program, error) {
+// buildAll builds the program of an image for each architecture into folder.
+func buildAll(ctx context.Context, source, folder string, of product, arches []string) ([]program, error) {
 	var programs []program
 	for _, arch := range arches {
-		path := filepath.Join(folder, "slipstream-"+arch)
-		err := step("building slipstream for linux/"+arch, func() error { return build(ctx, source, path, arch) })
+		path := filepath.Join(folder, of.program+"-"+arch)
+		err := step("building "+of.program+" for linux/"+arch, func() error { return build(ctx, source, of.program, path, arch) })
 		if err != nil {
 			return nil, err
 		}
@@ -44,38 +45,39 @@ func buildAll(ctx context.Context, source, folder string, arches []string) ([]pr
 		if err != nil {
 			return nil, err
 		}
+		built.product = of
 		programs = append(programs, built)
 	}
 	if strings.HasSuffix(programs[0].version(), "+dirty") {
-		logf("the work tree is modified: the image has version %s", programs[0].version())
+		logf("the work tree is modified: the image %s has version %s", of.name, programs[0].version())
 	}
 	return programs, nil
 }
 
-// notInlined are packages that consist mostly of generated code. Inlining within them makes the program 2.3 MB larger, and nothing faster
-// that the server does often.
+// notInlined are packages that consist mostly of generated code. Inlining within them makes each program 2 MB larger, and nothing faster
+// that it does often.
 var notInlined = []string{
 	"k8s.io/api/...", "k8s.io/client-go/kubernetes/...", "k8s.io/client-go/applyconfigurations/...", "go.etcd.io/etcd/api/...",
 	"google.golang.org/genproto/...", "github.com/google/gnostic-models/...", "github.com/antlr4-go/...",
 	"github.com/configbutler/slipstream/pkg/generated/...",
 }
 
-// build builds the server. Nothing of the machine except the release of Go affects the program. With empty GOFLAGS in the
+// build builds a program of cmd. Nothing of the machine except the release of Go affects the program. With empty GOFLAGS in the
 // environment, Go would use those set with go env -w. grpcnotrace leaves out the trace pages of gRPC, whose templates would make the
 // linker keep all methods of the program.
-func build(ctx context.Context, source, path, arch string) error {
+func build(ctx context.Context, source, name, path, arch string) error {
 	arguments := []string{"build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", path}
 	for _, pattern := range notInlined {
 		arguments = append(arguments, "-gcflags="+pattern+"=-l")
 	}
-	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/slipstream")...)
+	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/"+name)...)
 	command.Dir = source
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0",
 		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-trimpath", "GOWORK=off")
 	var stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stderr, &stderr
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("build slipstream for linux/%s: %w\n%s", arch, err, &stderr)
+		return fmt.Errorf("build %s for linux/%s: %w\n%s", name, arch, err, &stderr)
 	}
 	return nil
 }

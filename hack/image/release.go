@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -21,23 +22,32 @@ import (
 // tagAnnotation is the annotation with the tag of an entry in a layout.
 const tagAnnotation = "org.opencontainers.image.ref.name"
 
-// release is everything that is published for one version: the index, an image for each program, and the artifacts that
-// refer to each image.
+// release is everything that is published of an image for one version: the index, an image for each program, and the artifacts that
+// refer to each image. It has only the programs if only bills of materials are to be written.
 type release struct {
+	product  product
 	programs []program
 	images   []v1.Image
 	boms     []v1.Image
 	index    v1.ImageIndex
 }
 
-func newRelease(programs []program) (*release, error) {
-	r := &release{programs: programs}
+// newRelease builds the programs in the folder scratch, and their images.
+func newRelease(ctx context.Context, s settings, of product, scratch string) (*release, error) {
+	programs, err := buildAll(ctx, s.source, scratch, of, strings.Split(s.arches, ","))
+	if err != nil {
+		return nil, err
+	}
+	r := &release{product: of, programs: programs}
+	if s.sbomOnly {
+		return r, nil
+	}
 	for _, each := range programs {
 		bom, err := newBOM(each)
 		if err != nil {
 			return nil, err
 		}
-		err = step("packing the image for linux/"+each.arch, func() error { return r.add(each, bom) })
+		err = step("packing "+of.name+" for linux/"+each.arch, func() error { return r.add(each, bom) })
 		if err != nil {
 			return nil, err
 		}
@@ -59,21 +69,22 @@ func (r *release) add(p program, bom []byte) error {
 	return nil
 }
 
-// write writes the release to the folder: as an OCI layout, and as an archive for each architecture that docker and
+// write writes the release to its folder in the output: as an OCI layout, and as an archive for each architecture that docker and
 // podman can load.
-func (r *release) write(folder string) error {
-	if err := writeBOMs(folder, r.programs); err != nil {
+func (r *release) write(output string) error {
+	folder := r.product.folder(output)
+	if err := writeBOMs(folder, r.programs); err != nil || len(r.images) == 0 {
 		return err
 	}
 	if err := r.writeLayout(filepath.Join(folder, "layout")); err != nil {
 		return err
 	}
-	reference, err := name.NewTag(repository + ":" + tag(r.programs[0].version()))
+	reference, err := name.NewTag(repository + r.product.suffix + ":" + tag(r.programs[0].version()))
 	if err != nil {
 		return fmt.Errorf("name the image: %w", err)
 	}
 	for i, image := range r.images {
-		path := filepath.Join(folder, "slipstream-linux-"+r.programs[i].arch+".tar")
+		path := filepath.Join(folder, r.product.file(r.programs[i].arch, ".tar"))
 		if err := tarball.WriteToFile(path, reference, image); err != nil {
 			return fmt.Errorf("write the archive for linux/%s: %w", r.programs[i].arch, err)
 		}
@@ -109,7 +120,7 @@ func (r *release) writeLayout(folder string) error {
 	}
 	digest, err := r.index.Digest()
 	if err == nil {
-		logf("wrote %s, an OCI layout of the image %s", folder, digest)
+		logf("wrote %s, an OCI layout of the image %s with the digest %s", folder, r.product.name, digest)
 	}
 	return err
 }
@@ -125,16 +136,25 @@ func checkPush(reference string) error {
 	return nil
 }
 
+// target returns where the release is pushed to, given the reference of the first image.
+func (r *release) target(reference string) (name.Tag, error) {
+	first, err := name.NewTag(reference, name.StrictValidation)
+	if err != nil {
+		return name.Tag{}, fmt.Errorf("-push %q: %w", reference, err)
+	}
+	return first.Context().Registry.Repo(first.RepositoryStr() + r.product.suffix).Tag(first.TagStr()), nil
+}
+
 // push uploads the release. The tag is written last, so that it never refers to an incomplete release.
 func (r *release) push(ctx context.Context, reference string) error {
-	target, err := name.NewTag(reference, name.StrictValidation)
+	target, err := r.target(reference)
 	if err != nil {
-		return fmt.Errorf("-push %q: %w", reference, err)
+		return err
 	}
 	options := []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(encrypted{remote.DefaultTransport}),
 	}
-	return step("pushing "+reference, func() error {
+	return step("pushing "+target.Name(), func() error {
 		for _, bom := range r.boms {
 			digest, err := bom.Digest()
 			if err != nil {

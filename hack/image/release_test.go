@@ -31,31 +31,38 @@ func TestPushAndPull(t *testing.T) {
 			defer server.Close()
 			reference := strings.TrimPrefix(server.URL, "http://") + "/team/slipstream:v1"
 			output := t.TempDir()
-			err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64", push: reference})
+			err := run(t.Context(), settings{source: newSource(t), output: output, images: allNames(), arches: "amd64,arm64", push: reference})
 			if err != nil {
 				t.Fatal(err)
 			}
-			tagged, err := name.NewTag(reference)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, arch := range []string{"amd64", "arm64"} {
-				image, err := remote.Image(tagged, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got, want := digestOf(t, image), digestOf(t, imagesOf(t, output)[arch]); got != want {
-					t.Errorf("got image %s for %s, want %s", got, arch, want)
-				}
-				want, err := os.ReadFile(filepath.Join(output, "slipstream-linux-"+arch+".cdx.json"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if got := attached(t, tagged.Digest(digestOf(t, image).String())); !bytes.Equal(got, want) {
-					t.Errorf("bill of materials for %s: got\n%s\nwant\n%s", arch, got, want)
-				}
-			}
+			checkPushed(t, reference, output, "slipstream")
+			checkPushed(t, strings.Replace(reference, ":v1", "-dashboard:v1", 1), filepath.Join(output, "dashboard"), "slipstream-dashboard")
 		})
+	}
+}
+
+// checkPushed compares an image in the registry with that in a folder of the output.
+func checkPushed(t *testing.T, reference, folder, image string) {
+	t.Helper()
+	tagged, err := name.NewTag(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []string{"amd64", "arm64"} {
+		pulled, err := remote.Image(tagged, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: arch}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := digestOf(t, pulled), digestOf(t, imagesOf(t, folder)[arch]); got != want {
+			t.Errorf("got image %s for %s, want %s", got, arch, want)
+		}
+		want, err := os.ReadFile(filepath.Join(folder, image+"-linux-"+arch+".cdx.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := attached(t, tagged.Digest(digestOf(t, pulled).String())); !bytes.Equal(got, want) {
+			t.Errorf("bill of materials for %s: got\n%s\nwant\n%s", arch, got, want)
+		}
 	}
 }
 
@@ -134,7 +141,7 @@ func TestNoFallbackToPlainHTTP(t *testing.T) {
 	remote.DefaultTransport = &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 	}}
-	err := run(t.Context(), settings{source: newSource(t), output: t.TempDir(), arches: "amd64", push: "10.1.2.3:5000/team/slipstream:v1"})
+	err := run(t.Context(), settings{source: newSource(t), output: t.TempDir(), images: "slipstream", arches: "amd64", push: "10.1.2.3:5000/team/slipstream:v1"})
 	if err == nil || !strings.Contains(err.Error(), "is not encrypted") {
 		t.Errorf("got error %v, want an error about encryption", err)
 	}

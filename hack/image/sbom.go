@@ -84,7 +84,7 @@ func parts(info *debug.BuildInfo) ([]cdx.Component, error) {
 	return append(components, authorities), nil
 }
 
-// fromThisProgram returns the component of a module that is linked into this command and not into the server.
+// fromThisProgram returns the component of a module that is linked into this command and not into the program.
 func fromThisProgram(path string) (cdx.Component, error) {
 	info, ok := debug.ReadBuildInfo()
 	if ok {
@@ -128,7 +128,7 @@ func writeBOMs(folder string, programs []program) error {
 		if err != nil {
 			return err
 		}
-		path := filepath.Join(folder, "slipstream-linux-"+program.arch+".cdx.json")
+		path := filepath.Join(folder, program.product.file(program.arch, ".cdx.json"))
 		if err := os.WriteFile(path, bom, 0o644); err != nil {
 			return fmt.Errorf("write a bill of materials: %w", err)
 		}

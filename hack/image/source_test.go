@@ -10,13 +10,14 @@ import (
 	"testing"
 )
 
-// newSource creates a repository with a trivial server, committed at a fixed time.
+// newSource creates a repository with trivial programs, committed at a fixed time.
 func newSource(t *testing.T) string {
 	t.Helper()
 	source := t.TempDir()
 	for name, content := range map[string]string{
-		"go.mod":                 "module example.org/tiny\n\ngo 1.26.0\n",
-		"cmd/slipstream/main.go": "package main\n\nfunc main() {}\n",
+		"go.mod":                         "module example.org/tiny\n\ngo 1.26.0\n",
+		"cmd/slipstream/main.go":         "package main\n\nfunc main() {}\n",
+		"cmd/kubectl-slipstream/main.go": "package main\n\nfunc main() { println() }\n",
 	} {
 		writeFile(t, filepath.Join(source, name), content)
 	}

@@ -22,7 +22,7 @@ func TestSkopeo(t *testing.T) {
 		t.Skip("skopeo is not installed")
 	}
 	output := t.TempDir()
-	if err := run(t.Context(), settings{source: newSource(t), output: output, arches: "amd64,arm64"}); err != nil {
+	if err := run(t.Context(), settings{source: newSource(t), output: output, images: "slipstream", arches: "amd64,arm64"}); err != nil {
 		t.Fatal(err)
 	}
 	t.Run("Layout", func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestSkopeo(t *testing.T) {
 		if err := json.Unmarshal(skopeo(t, "inspect", "--config", archive), &config); err != nil {
 			t.Fatal(err)
 		}
-		if config.Architecture != "arm64" || config.Config.User != user || !slices.Equal(config.Config.Entrypoint, []string{"/" + programPath}) {
+		if config.Architecture != "arm64" || config.Config.User != user || !slices.Equal(config.Config.Entrypoint, []string{"/slipstream"}) {
 			t.Errorf("got configuration %+v", config)
 		}
 		// The copy reads all files, and compares them with their digests.

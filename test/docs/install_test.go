@@ -100,7 +100,7 @@ func appVersion(t *testing.T) string {
 // serverImage builds the image like readers do.
 func serverImage(t *testing.T) node.Image {
 	t.Helper()
-	made, err := image.Make(t.Context(), moduleRoot(t), t.TempDir())
+	made, err := image.Make(t.Context(), moduleRoot(t), t.TempDir(), image.Server)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	if s.support, err = programs.Product(t.Context(), root, "hack/dev"); err != nil {
 		t.Fatal(err)
 	}
-	if s.image, err = image.Make(t.Context(), root, t.TempDir()); err != nil {
+	if s.image, err = image.Make(t.Context(), root, t.TempDir(), image.Server); err != nil {
 		t.Fatal(err)
 	}
 	cluster := clustertest.Start(t, devcluster.Options{SupportProgram: s.support})

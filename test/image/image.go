@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image builds the image for this machine's architecture like `make image`, and unpacks it like a container runtime.
+// Package image builds an image for this machine's architecture like `make image`, and unpacks it like a container runtime.
 package image
 
 import (
@@ -28,14 +28,31 @@ type Image struct {
 	User       string
 }
 
-// Make builds the image of the module, which takes minutes the first time, and unpacks it into the folder root in folder.
-func Make(ctx context.Context, module, folder string) (*Image, error) {
-	command := exec.CommandContext(ctx, "go", "run", ".", "-source", module, "-output", folder, "-arches", runtime.GOARCH)
+// Name is the name of an image.
+type Name string
+
+// The images of `make image`.
+const (
+	Server Name = "slipstream"
+	Page   Name = "slipstream-dashboard"
+)
+
+// folder returns the folder of the image in the output of `make image`.
+func (n Name) folder(output string) string {
+	if n == Page {
+		return filepath.Join(output, "dashboard")
+	}
+	return output
+}
+
+// Make builds an image of the module, which takes minutes the first time, and unpacks it into the folder root in folder.
+func Make(ctx context.Context, module, folder string, name Name) (*Image, error) {
+	command := exec.CommandContext(ctx, "go", "run", ".", "-source", module, "-output", folder, "-images", string(name), "-arches", runtime.GOARCH)
 	command.Dir = filepath.Join(module, "hack", "image")
 	if output, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("failed to build the image: %w\n%s", err, output)
 	}
-	image, err := unpack(filepath.Join(folder, "layout"), filepath.Join(folder, "root"))
+	image, err := unpack(filepath.Join(name.folder(folder), "layout"), filepath.Join(folder, "root"))
 	if err != nil {
 		return nil, fmt.Errorf("failed to unpack the image: %w", err)
 	}

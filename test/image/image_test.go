@@ -24,13 +24,15 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/image"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 func TestImage(t *testing.T) {
 	s := newTestCluster(t)
 	// This test comes first, because running the image creates mount points in the root.
-	t.Run("Files", func(t *testing.T) { testFiles(t, s) })
+	t.Run("Files", func(t *testing.T) { testFiles(t, s.image, "slipstream", 75) })
+	t.Run("FilesOfThePage", func(t *testing.T) { testFilesOfThePage(t, s) })
 	t.Run("CheckWithoutInstallation", func(t *testing.T) { testNothingInstalled(t, s) })
 	s.install(t)
 	t.Run("Mirror", func(t *testing.T) { testMirrors(t, s) })
@@ -39,28 +41,46 @@ func TestImage(t *testing.T) {
 	t.Run("HelmTest", func(t *testing.T) { testHelmTest(t, s) })
 }
 
-func testFiles(t *testing.T, s *testCluster) {
+func testFilesOfThePage(t *testing.T, s *testCluster) {
+	page, err := image.Make(t.Context(), s.root, t.TempDir(), image.Page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	testFiles(t, page, "kubectl-slipstream", 50)
+}
+
+// testFiles checks the files of an image, and that they have at most some MB.
+func testFiles(t *testing.T, unpacked *image.Image, program string, most int64) {
 	var got []string
-	err := filepath.WalkDir(s.image.Root, func(path string, entry fs.DirEntry, err error) error {
+	var size int64
+	err := filepath.WalkDir(unpacked.Root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
 		info, err := entry.Info()
-		got = append(got, strings.TrimPrefix(path, s.image.Root)+" "+info.Mode().String())
-		return err
+		if err != nil {
+			return err
+		}
+		size += info.Size()
+		got = append(got, strings.TrimPrefix(path, unpacked.Root)+" "+info.Mode().String())
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"/etc/ssl/certs/ca-certificates.crt -rw-r--r--", "/slipstream -rwxr-xr-x"}
+	want := []string{"/etc/ssl/certs/ca-certificates.crt -rw-r--r--", "/" + program + " -rwxr-xr-x"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if s.image.User != "65532:65532" || !slices.Equal(s.image.Entrypoint, []string{"/slipstream"}) {
-		t.Errorf("entrypoint = %v, user = %s", s.image.Entrypoint, s.image.User)
+	if unpacked.User != "65532:65532" || !slices.Equal(unpacked.Entrypoint, []string{"/" + program}) {
+		t.Errorf("entrypoint = %v, user = %s", unpacked.Entrypoint, unpacked.User)
+	}
+	t.Logf("%d bytes", size)
+	if size > most*1_000_000 {
+		t.Errorf("image has %d bytes on a node, want at most %d MB", size, most)
 	}
 	// The image has no libraries, so the program must be linked statically.
-	output, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(s.image.Root, "slipstream")).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), "go", "version", "-m", filepath.Join(unpacked.Root, program)).CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "CGO_ENABLED=0") || !strings.Contains(string(output), "vcs.revision=") {
 		t.Errorf("%v\n%s", err, output)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/node"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/image"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -61,11 +62,11 @@ func newTestCluster(t *testing.T) *testCluster {
 	})
 	s.AdminCluster = mirrortest.AdminClusterOf(t, cluster)
 	s.outside = newOutside(t, cluster)
-	current := newImage(t, root)
+	current := newImage(t, root, image.Server)
 	s.program = filepath.Join(current.Root, current.Entrypoint[0])
 	images := map[string]node.Image{repository + ":" + version(t, root): current}
 	if s.previous = previousVersion(t, root); s.previous != "" {
-		images[repository+":"+previousTag] = newImage(t, s.previous)
+		images[repository+":"+previousTag] = newImage(t, s.previous, image.Server)
 	}
 	s.startNode(t, support, images)
 	return s

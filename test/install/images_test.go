@@ -35,15 +35,15 @@ func version(t *testing.T, source string) string {
 	return metadata.AppVersion
 }
 
-// newImage builds the image of a source tree.
-func newImage(t *testing.T, source string) node.Image {
+// newImage builds an image of a source tree.
+func newImage(t *testing.T, source string, name image.Name) node.Image {
 	t.Helper()
 	root := t.TempDir()
 	// Pods with other users read the image.
 	if err := os.Chmod(root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	made, err := image.Make(t.Context(), source, root)
+	made, err := image.Make(t.Context(), source, root, name)
 	if err != nil {
 		t.Fatal(err)
 	}
