@@ -4,6 +4,12 @@ app.kubernetes.io/name: slipstream
 app.kubernetes.io/component: server
 {{- end }}
 
+{{/* Selector labels of the Pods of the page. */}}
+{{- define "slipstream.page.selectorLabels" -}}
+app.kubernetes.io/name: slipstream
+app.kubernetes.io/component: page
+{{- end }}
+
 {{/* Common labels of all objects. */}}
 {{- define "slipstream.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -13,15 +19,73 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* The image, by digest if one is set. */}}
+{{/* The image of the server. */}}
 {{- define "slipstream.image" -}}
-{{- with .Values.image -}}
+{{- include "slipstream.imageReference" (dict "root" . "image" .Values.image) -}}
+{{- end }}
+
+{{/* An image, by digest if one is set: root, image. */}}
+{{- define "slipstream.imageReference" -}}
+{{- with .image -}}
 {{- if .digest -}}
 {{ .repository }}@{{ .digest }}
 {{- else -}}
-{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{ .repository }}:{{ .tag | default $.root.Chart.AppVersion }}
 {{- end -}}
 {{- end -}}
+{{- end }}
+
+{{/* The security context of Pods. */}}
+{{- define "slipstream.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile:
+  type: RuntimeDefault
+{{- end }}
+
+{{/* The security context of containers. */}}
+{{- define "slipstream.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end }}
+
+{{/* Where Pods are scheduled: root, values with nodeSelector, tolerations and affinity, and the result of slipstream.topologySpread. */}}
+{{- define "slipstream.scheduling" -}}
+{{- range $name := list "nodeSelector" "tolerations" "affinity" }}
+{{- with get $.values $name }}
+{{ $name }}:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- with .topologySpread }}
+topologySpreadConstraints:
+  {{- . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{/*
+Topology spread constraints: the value, or by default over nodes and zones if there can be several Pods: value, several, and labels, the
+selector labels of the Pods.
+*/}}
+{{- define "slipstream.topologySpread" -}}
+{{- if .value }}
+{{- toYaml .value }}
+{{- else if and (kindIs "invalid" .value) .several }}
+{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
+- topologyKey: {{ . }}
+  maxSkew: 1
+  whenUnsatisfiable: ScheduleAnyway
+  matchLabelKeys: [pod-template-hash]
+  labelSelector:
+    matchLabels:
+      {{- $.labels | nindent 6 }}
+{{- end }}
+{{- end }}
 {{- end }}
 
 {{/* The ServiceAccount of the server. */}}

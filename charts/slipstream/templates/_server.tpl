@@ -90,20 +90,3 @@
 {{- end -}}
 {{- toYaml $secrets -}}
 {{- end }}
-
-{{/* Topology spread constraints: the value, or by default over nodes and zones if there can be several Pods. */}}
-{{- define "slipstream.topologySpread" -}}
-{{- if .Values.topologySpreadConstraints }}
-{{- toYaml .Values.topologySpreadConstraints }}
-{{- else if and (kindIs "invalid" .Values.topologySpreadConstraints) (eq .Values.storage.backend "etcd3") }}
-{{- range list "kubernetes.io/hostname" "topology.kubernetes.io/zone" }}
-- topologyKey: {{ . }}
-  maxSkew: 1
-  whenUnsatisfiable: ScheduleAnyway
-  matchLabelKeys: [pod-template-hash]
-  labelSelector:
-    matchLabels:
-      {{- include "slipstream.selectorLabels" $ | nindent 6 }}
-{{- end }}
-{{- end }}
-{{- end }}
