@@ -47,3 +47,6 @@ lint --set 'replicas=3,storage.backend=etcd3,storage.etcd.servers={https://etcd:
 lint --set 'tls.mode=cert-manager,metrics.serviceMonitor.enabled=true,metrics.prometheusRule.enabled=true,metrics.dashboard.enabled=true'
 lint --set 'tls.mode=secret,attribution.audit.clientCASecret=audit,attribution.admission.mode=none,hostNetwork=true,securePort=10260' \
   --set 'pipelines.enabled=true,environments.createNamespaces=true,watch.types=any,credentials.shop={git}'
+lint --set 'page.enabled=true,page.url=https://slipstream.example.com,page.tls.mode=secret'
+lint --set 'page.enabled=true,page.url=https://slipstream.example.com,page.replicas=2,page.tls.mode=cert-manager' \
+  --set 'page.authentication=FrontProxy,page.frontProxy.clientCA.configMap=proxy,page.frontProxy.groups={team}'

@@ -28,6 +28,8 @@ var noted = map[string]string{
 	"pipelines":    "{pipelines: {enabled: true}, watch: {secrets: false}}",
 	"environments": "{environments: {sourceNamespaces: [shop]}, watch: {secrets: false}}",
 	"migration":    `{storage: {backend: etcd3, etcd: {servers: ["https://etcd:2379"]}, migrate: {from: bbolt}}}`,
+	"page":         "{page: {enabled: true, url: https://slipstream.example.com, tls: {mode: cert-manager}}}",
+	"page-secret":  "{page: {enabled: true, url: https://slipstream.example.com, tls: {mode: secret}}}",
 	"keys":         "{encryption: {configSecret: keys}, attribution: {admission: {mode: none}}}",
 }
 

@@ -52,6 +52,27 @@ func TestInvalidValues(t *testing.T) {
 		`{podLabels: {app.kubernetes.io/component: other, team: platform}}`: {
 			`podLabels.app.kubernetes.io/component cannot be "other": Services and policies select Pods by this label, with server`,
 		},
+		`{page: {enabled: true, frontProxy: {groups: [team]}}, networkPolicy: {enabled: false}}`: {
+			"page.url is missing: the address of the page in browsers",
+			"page.frontProxy.groups needs page.authentication: FrontProxy",
+			"page.tls.mode: generated needs access of helm to the cluster",
+		},
+		`{page: {enabled: true, url: "https://page.example", authentication: FrontProxy, podLabels: {app.kubernetes.io/component: server}, ` +
+			`frontProxy: {allowedNames: [proxy], groups: ["system:masters"]}, tls: {certManager: {issuerRef: {name: a}}}}}`: {
+			"page.authentication: FrontProxy needs page.frontProxy.clientCA.configMap or page.frontProxy.clientCA.secret",
+			"page.frontProxy.allowedNames needs page.frontProxy.clientCA",
+			`page.frontProxy.groups: "system:masters" is a group of Kubernetes itself`,
+			"page.tls.certManager.issuerRef needs page.tls.mode: cert-manager",
+			`page.podLabels.app.kubernetes.io/component cannot be "server": Services and policies select Pods by this label, with page`,
+		},
+		`{page: {frontProxy: {clientCA: {configMap: a, secret: b}}, networkPolicy: {from: [{podSelector: {}}]}}, networkPolicy: {enabled: false}}`: {
+			"page.frontProxy.clientCA: configMap and secret are set; want one of them",
+			"page.networkPolicy.from needs networkPolicy.enabled: true",
+		},
+		`{page: {authentication: None, replicas: -1, frontProxy: {usernameHeaders: [], groups: ["a,b"]}}}`: {
+			"at '/page/authentication': value must be one of 'Token', 'FrontProxy'", "at '/page/replicas'",
+			"at '/page/frontProxy/usernameHeaders'", "at '/page/frontProxy/groups/0'",
+		},
 		// A Secret that cannot be read is reported.
 		`{attribution: {admission: {mode: direct, segmentSecret: admission}}}`: {
 			"the Secret admission with segment, of attribution.admission.segmentSecret, cannot be read in the namespace slipstream-system",

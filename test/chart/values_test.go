@@ -35,6 +35,10 @@ const (
 	narrow  = `{networkPolicy: {egress: {restrict: true}}}`
 	audited = `{attribution: {audit: {clientCASecret: audit}}}`
 	peers   = `[{namespaceSelector: {}}]`
+	shown   = `{page: {enabled: true, url: "https://page.example", tls: {mode: secret}}}`
+	proxied = `{page: {enabled: true, url: "https://page.example", tls: {mode: secret}, ` +
+		`authentication: FrontProxy, frontProxy: {clientCA: {configMap: proxy}}}}`
+	issued = `{page: {enabled: true, url: "https://page.example", tls: {mode: cert-manager}}}`
 )
 
 // changes has a change of every value.
@@ -112,6 +116,38 @@ var changes = map[string]change{
 	"extraEnv":                             {to: "[{name: HTTPS_PROXY, value: http://proxy}]"},
 	"extraVolumes":                         {to: "[{name: a, emptyDir: {}}]"},
 	"extraVolumeMounts":                    {to: "[{name: a, mountPath: /a}]"},
+	"page.enabled":                         {to: "true", with: `{page: {url: "https://page.example", tls: {mode: secret}}}`},
+	"page.url":                             {to: "https://other.example:8443", when: shown},
+	"page.replicas":                        {to: "2", when: shown},
+	"page.maxSessions":                     {to: "7", when: shown},
+	"page.image.repository":                {to: "registry.example/page", when: shown},
+	"page.image.tag":                       {to: "v9", when: shown},
+	"page.image.digest":                    {to: "sha256:" + strings.Repeat("0", 64), when: shown},
+	"page.image.pullPolicy":                {to: "Always", when: shown},
+	"page.authentication":                  {to: "FrontProxy", when: shown, with: proxied},
+	"page.frontProxy.clientCA.configMap":   {to: "other", when: proxied},
+	"page.frontProxy.clientCA.secret":      {to: "proxy", when: shown},
+	"page.frontProxy.allowedNames":         {to: "[one]", when: proxied},
+	"page.frontProxy.usernameHeaders":      {to: "[X-User]", when: proxied},
+	"page.frontProxy.uidHeaders":           {to: "[X-Uid]", when: proxied},
+	"page.frontProxy.groupHeaders":         {to: "[]", when: proxied},
+	"page.frontProxy.extraHeaderPrefixes":  {to: "[X-Extra-]", when: proxied},
+	"page.frontProxy.groups":               {to: "[team]", when: proxied},
+	"page.tls.mode":                        {to: "cert-manager", when: shown},
+	"page.tls.secretName":                  {to: "mine", when: shown},
+	"page.tls.certManager.issuerRef":       {to: "{name: corporate}", when: issued},
+	"page.service.annotations":             {to: "{a: b}", when: shown},
+	"page.networkPolicy.from":              {to: peers, when: shown},
+	"page.resources.requests.cpu":          {to: "1", when: shown},
+	"page.resources.requests.memory":       {to: "1Gi", when: shown},
+	"page.resources.limits.memory":         {to: "2Gi", when: shown},
+	"page.nodeSelector":                    {to: "{a: b}", when: shown},
+	"page.tolerations":                     {to: "[{operator: Exists}]", when: shown},
+	"page.affinity":                        {to: "{nodeAffinity: {}}", when: shown},
+	"page.topologySpreadConstraints":       {to: "[{topologyKey: zone}]", when: shown},
+	"page.priorityClassName":               {to: "system-cluster-critical", when: shown},
+	"page.podAnnotations":                  {to: "{a: b}", when: shown},
+	"page.podLabels":                       {to: "{a: b}", when: shown},
 	"metrics.readers":                      {to: "[{namespace: monitoring, name: prometheus}]"},
 	"metrics.serviceMonitor.enabled":       {to: "true"},
 	"metrics.serviceMonitor.labels":        {to: "{a: b}", when: "{metrics: {serviceMonitor: {enabled: true}}}"},

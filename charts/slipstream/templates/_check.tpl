@@ -23,8 +23,10 @@ storage.migrate.replaceTarget needs storage.migrate.from; without it nothing is 
 {{- if and (eq (dig "leader-elect" true .Values.flags) false) (eq .Values.storage.backend "etcd3") }}
 flags.leader-elect: false needs storage.backend: bbolt; with etcd3 several servers can run, and one of them must be the leader
 {{- end }}
-{{- if and .Values.tls.certManager.issuerRef (ne .Values.tls.mode "cert-manager") }}
-tls.certManager.issuerRef needs tls.mode: cert-manager; with {{ .Values.tls.mode }} it is not used
+{{- range $prefix, $tls := dict "" .Values.tls "page." .Values.page.tls }}
+{{- if and $tls.certManager.issuerRef (ne $tls.mode "cert-manager") }}
+{{ $prefix }}tls.certManager.issuerRef needs {{ $prefix }}tls.mode: cert-manager; with {{ $tls.mode }} it is not used
+{{- end }}
 {{- end }}
 {{- with .Values.attribution.admission }}
 {{- if and (eq .mode "direct") (not .segmentSecret) }}
@@ -64,25 +66,35 @@ networkPolicy.{{ $name }} needs networkPolicy.enabled: true; otherwise it has no
 {{- end }}
 {{- end }}
 {{- else if not .egress.restrict }}
-{{- range $name, $value := dict "apiServer.to" .egress.apiServer.to "remotes.to" .egress.remotes.to "rules" .egress.rules }}
+{{- $unused := dict "remotes.to" .egress.remotes.to "rules" .egress.rules }}
+{{- if not $.Values.page.enabled }}
+{{- $_ := set $unused "apiServer.to" .egress.apiServer.to }}
+{{- end }}
+{{- range $name, $value := $unused }}
 {{- if $value }}
 networkPolicy.egress.{{ $name }} needs networkPolicy.egress.restrict: true; otherwise it has no effect
 {{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
-{{- range $name, $value := .Values.podLabels }}
-{{- with get (include "slipstream.selectorLabels" $ | fromYaml) $name }}
-podLabels.{{ $name }} cannot be {{ $value | quote }}: Services and policies select Pods by this label, with {{ . }}
-{{- end }}
-{{- end }}
+{{- include "slipstream.labelProblems" (dict "name" "podLabels" "values" .Values.podLabels "selector" (include "slipstream.selectorLabels" .)) }}
 {{- if and .Values.hostNetwork (eq (.Values.securePort | int) 10250) }}
 hostNetwork needs another securePort than 10250, which the kubelet uses on every node
 {{- end }}
+{{- include "slipstream.page.problems" . }}
 {{- $elsewhere := include "slipstream.flagsOfValues" . | fromYaml }}
 {{- range $name, $_ := .Values.flags }}
 {{- with get $elsewhere $name }}
 flags.{{ $name }} is rejected, because the chart sets --{{ $name }} from {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* Errors in labels of Pods: name of the value, values, and selector, the labels by which the Pods are selected. */}}
+{{- define "slipstream.labelProblems" }}
+{{- range $label, $value := .values }}
+{{- with get ($.selector | fromYaml) $label }}
+{{ $.name }}.{{ $label }} cannot be {{ $value | quote }}: Services and policies select Pods by this label, with {{ . }}
 {{- end }}
 {{- end }}
 {{- end }}

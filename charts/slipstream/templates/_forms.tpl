@@ -3,8 +3,15 @@ Errors in the format of single values, one a line, for which values.schema.json 
 values must render with invalid ones too, so that these errors are reported.
 */}}
 {{- define "slipstream.forms" -}}
-{{- if regexMatch ":[^/]*$" .Values.image.repository }}
-image.repository: {{ .Values.image.repository | quote }} has a tag; set image.tag instead
+{{- range $name, $image := dict "image" .Values.image "page.image" .Values.page.image }}
+{{- if regexMatch ":[^/]*$" $image.repository }}
+{{ $name }}.repository: {{ $image.repository | quote }} has a tag; set {{ $name }}.tag instead
+{{- end }}
+{{- end }}
+{{- with .Values.page.url }}
+{{- if not (regexMatch "^https://([a-z0-9]([-a-z0-9.]*[a-z0-9])?|\\[[0-9a-f:.]+\\])(:[0-9]+)?$" .) }}
+page.url: {{ . | quote }} is not an https URL without a path; want https://HOST or https://HOST:PORT in lower case, such as https://slipstream.example.com
+{{- end }}
 {{- end }}
 {{- range .Values.storage.etcd.servers }}
 {{- if not (regexMatch "^https?://[^,/ ]+:[0-9]+$" .) }}
@@ -12,9 +19,11 @@ storage.etcd.servers: {{ . | quote }} is not the URL of a server; want https://H
 {{- end }}
 {{- end }}
 {{- $quantities := dict "storage.persistence.size" .Values.storage.persistence.size }}
-{{- range $kind, $each := .Values.resources }}
+{{- range $prefix, $resources := dict "" .Values.resources "page." .Values.page.resources }}
+{{- range $kind, $each := $resources }}
 {{- range $resource, $quantity := $each }}
-{{- $_ := set $quantities (printf "resources.%s.%s" $kind $resource) $quantity }}
+{{- $_ := set $quantities (printf "%sresources.%s.%s" $prefix $kind $resource) $quantity }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- range $name, $quantity := $quantities }}

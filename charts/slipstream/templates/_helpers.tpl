@@ -92,3 +92,41 @@ selector labels of the Pods.
 {{- define "slipstream.serviceAccountName" -}}
 slipstream
 {{- end }}
+
+{{/* A PodDisruptionBudget: root, name, and labels, the selector labels of the Pods. */}}
+{{- define "slipstream.podDisruptionBudget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "slipstream.labels" .root | nindent 4 }}
+spec:
+  maxUnavailable: {{ .root.Values.podDisruptionBudget.maxUnavailable }}
+  # A Pod that is not ready serves no requests, and must not block the drain of a node.
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- .labels | nindent 6 }}
+{{- end }}
+
+{{/* The rules of a NetworkPolicy for DNS and kube-apiserver. */}}
+{{- define "slipstream.egressOfAll" -}}
+- ports:
+  - {protocol: UDP, port: 53}
+  - {protocol: TCP, port: 53}
+{{- include "slipstream.egress" .Values.networkPolicy.egress.apiServer }}
+{{- end }}
+
+{{/* A rule of a NetworkPolicy for the ports and peers of a value. */}}
+{{- define "slipstream.egress" }}
+- ports:
+  {{- range .ports }}
+  - {protocol: TCP, port: {{ . }}}
+  {{- end }}
+  {{- with .to }}
+  to:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+{{- end }}
