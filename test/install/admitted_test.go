@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -36,6 +38,10 @@ metadata: {name: slipstream, namespace: slipstream-system}
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: slipstream-check, namespace: slipstream-system}
+---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: slipstream-page, namespace: slipstream-system}
 `
 
 // variants are values that change the Pods.
@@ -49,6 +55,9 @@ var variants = map[string][]string{
 		`attribution={"audit": {"clientCASecret": "audit"}, "admission": {"mode": "direct", "create": false, "segmentSecret": "a", ` +
 			`"clientCASecret": "b"}}`,
 	},
+	"page": {`page={"enabled": true, "url": "https://slipstream.example.com", "replicas": 2, "tls": {"mode": "secret"}}`},
+	"page behind a front proxy": {`page={"enabled": true, "url": "https://slipstream.example.com", "tls": {"mode": "secret"}, ` +
+		`"authentication": "FrontProxy", "frontProxy": {"clientCA": {"secret": "proxy"}}}`},
 	"extra volumes": {
 		`extraEnv=[{"name": "HTTPS_PROXY", "value": "http://proxy"}]`,
 		`extraVolumes=[{"name": "authorities", "configMap": {"name": "authorities"}}]`,
@@ -72,6 +81,19 @@ func testAdmitted(t *testing.T, s *testCluster) {
 			}
 		})
 	}
+	t.Run("the example of a proxy", func(t *testing.T) {
+		manifest, err := os.ReadFile(filepath.Join(s.root, "artifacts", "examples", "page-proxy.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := podsIn(t, string(manifest))
+		if len(pods) != 1 {
+			t.Fatalf("the example has %d Pods", len(pods))
+		}
+		if err := s.admit(t, pods[0]); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("unrestricted Pods are rejected", func(t *testing.T) {
 		host := s.renderedPods(t, `hostNetwork=true`, `securePort=10443`)[0]
 		privileged, yes := s.renderedPods(t)[0], true
@@ -95,11 +117,17 @@ func (s *testCluster) admit(t *testing.T, pod *corev1.Pod) error {
 	return err
 }
 
-// renderedPods returns the Pods of the chart: that of the Deployment, and those of hooks.
+// renderedPods returns the Pods of the chart: those of Deployments, and those of hooks.
 func (s *testCluster) renderedPods(t *testing.T, values ...string) []*corev1.Pod {
 	t.Helper()
+	return podsIn(t, s.rendered(t, setting(values)...))
+}
+
+// podsIn returns the Pods of a manifest.
+func podsIn(t *testing.T, manifest string) []*corev1.Pod {
+	t.Helper()
 	var pods []*corev1.Pod
-	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(s.rendered(t, setting(values)...)), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(manifest), 4096)
 	for {
 		var raw json.RawMessage
 		if err := decoder.Decode(&raw); err != nil {

@@ -64,7 +64,10 @@ func newTestCluster(t *testing.T) *testCluster {
 	s.outside = newOutside(t, cluster)
 	current := newImage(t, root, image.Server)
 	s.program = filepath.Join(current.Root, current.Entrypoint[0])
-	images := map[string]node.Image{repository + ":" + version(t, root): current}
+	images := map[string]node.Image{
+		repository + ":" + version(t, root):     current,
+		pageRepository + ":" + version(t, root): newImage(t, root, image.Page),
+	}
 	if s.previous = previousVersion(t, root); s.previous != "" {
 		images[repository+":"+previousTag] = newImage(t, s.previous, image.Server)
 	}

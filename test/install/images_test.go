@@ -16,8 +16,11 @@ import (
 	"github.com/configbutler/slipstream/test/image"
 )
 
-// repository is the image repository of the chart.
-const repository = "ghcr.io/configbutler/slipstream"
+// repository and pageRepository are the image repositories of the chart.
+const (
+	repository     = "ghcr.io/configbutler/slipstream"
+	pageRepository = "ghcr.io/configbutler/slipstream-dashboard"
+)
 
 // version returns the app version of the chart of a source tree.
 func version(t *testing.T, source string) string {

@@ -18,6 +18,7 @@ func TestInstall(t *testing.T) {
 		{"Monitored", testMonitored},
 		{"Manifests", testManifests},
 		{"Certificates", testCertificates},
+		{"Page", testPage},
 		{"Upgrade", testUpgrade},
 		{"Uninstall", testUninstall},
 		{"Replicas", testReplicas},

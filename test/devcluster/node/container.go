@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -150,7 +151,11 @@ func (p *pod) containerSpec(ctx context.Context) (*container.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	spec := &container.Spec{Root: image.Root, Mounts: mounts, Env: environment.lines()}
+	hosts, err := p.hosts()
+	if err != nil {
+		return nil, err
+	}
+	spec := &container.Spec{Root: image.Root, Mounts: append(mounts, hosts), Env: environment.lines()}
 	command := wanted.Command
 	if len(command) == 0 {
 		command = image.Entrypoint
@@ -159,6 +164,16 @@ func (p *pod) containerSpec(ctx context.Context) (*container.Spec, error) {
 		spec.Args = append(spec.Args, environment.expand(argument))
 	}
 	return spec, p.secure(spec, wanted.SecurityContext)
+}
+
+// hosts writes the hosts file of the Pod. It has the one name that cluster DNS resolves for all Pods.
+func (p *pod) hosts() (container.Mount, error) {
+	path := filepath.Join(p.volumes.folder, "hosts")
+	content := loopback + " localhost\n" + p.node.apiServer + " kubernetes.default.svc\n"
+	if err := os.MkdirAll(p.volumes.folder, 0o755); err != nil {
+		return container.Mount{}, err
+	}
+	return container.Mount{HostPath: path, Path: "/etc/hosts", ReadOnly: true}, os.WriteFile(path, []byte(content), 0o644)
 }
 
 // secure sets the user of the container. Containers of this node have no capabilities, whatever a Pod requests,
