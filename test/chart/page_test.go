@@ -19,6 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
 )
 
 // page is the name of the objects of the page.
@@ -97,6 +100,22 @@ func TestPodOfThePageIsRestricted(t *testing.T) {
 		}
 		if account := find[*corev1.ServiceAccount](t, all, page); *account.AutomountServiceAccountToken {
 			t.Errorf("%s: the token is mounted in every Pod of the account", values)
+		}
+	}
+}
+
+// The plugin accepts the arguments of the page.
+func TestPageAcceptsItsArguments(t *testing.T) {
+	for _, values := range []string{
+		shown, strings.Replace(proxied, "frontProxy: {", "frontProxy: {allowedNames: [one, two], groups: [team], uidHeaders: [], ", 1),
+	} {
+		arguments := podOfPage(t, objects(t, values)).Spec.Containers[0].Args
+		command, rest, err := app.NewCommand(genericiooptions.NewTestIOStreamsDiscard()).Find(arguments)
+		if err != nil || command.CommandPath() != "kubectl slipstream dashboard serve" {
+			t.Fatalf("%v run the command %s (%v)", arguments, command.CommandPath(), err)
+		}
+		if err := command.ParseFlags(rest); err != nil || command.Flags().NArg() > 0 {
+			t.Errorf("%v: %v, arguments %v", rest, err, command.Flags().Args())
 		}
 	}
 }
