@@ -119,6 +119,7 @@ var changes = map[string]change{
 	"page.enabled":                         {to: "true", with: `{page: {url: "https://page.example", tls: {mode: secret}}}`},
 	"page.url":                             {to: "https://other.example:8443", when: shown},
 	"page.replicas":                        {to: "2", when: shown},
+	"page.logoutURL":                       {to: "/oauth2/sign_out", when: shown},
 	"page.maxSessions":                     {to: "7", when: shown},
 	"page.image.repository":                {to: "registry.example/page", when: shown},
 	"page.image.tag":                       {to: "v9", when: shown},

@@ -119,7 +119,8 @@ func (s *testCluster) pageByFrontProxy(t *testing.T) {
 	}
 	s.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: proxy, namespace: %s}, data: {ca.crt: %q}}", namespace, authority.Certificate))
 	s.release(t, pageValue(`"authentication": "FrontProxy"`,
-		`"frontProxy": {"clientCA": {"configMap": "proxy"}, "allowedNames": ["proxy"], "groups": ["paged-readers"]}`))
+		`"frontProxy": {"clientCA": {"configMap": "proxy"}, "allowedNames": ["proxy"], "groups": ["paged-readers"],
+			"uidHeaders": ["X-Remote-Uid"], "extraHeaderPrefixes": ["X-Remote-Extra-"]}`))
 	s.pageImpersonates(t)
 
 	user := func(name string, groups ...string) http.Header {

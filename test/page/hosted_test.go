@@ -8,11 +8,15 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
@@ -111,7 +115,7 @@ func (h *hosted) start(t *testing.T) {
 	}
 }
 
-// startProxy starts oauth2-proxy as docs/dashboard.md has it.
+// startProxy starts oauth2-proxy with the arguments of artifacts/examples/page-proxy.yaml, and the addresses of this test.
 func (h *hosted) startProxy(t *testing.T, address string) {
 	t.Helper()
 	root, err := programs.ModuleRoot(".")
@@ -124,16 +128,16 @@ func (h *hosted) startProxy(t *testing.T, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issuerCA := filepath.Join(h.folder, "issuer.crt")
-	h.cluster.issuer.certificate(t, issuerCA)
+	h.cluster.issuer.certificate(t, filepath.Join(h.folder, "issuer.crt"))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
-	command := exec.CommandContext(
-		ctx, program, "--provider=oidc", "--oidc-issuer-url="+h.cluster.issuer.server.URL, "--provider-ca-file="+issuerCA, "--provider-ca-file="+filepath.Join(h.folder, "ca.crt"),
-		"--client-id="+clientID, "--client-secret=secret", "--cookie-secret="+strings.Repeat("0123", 8), "--cookie-refresh="+renewal.String(),
-		"--redirect-url="+h.origin+"/oauth2/callback", "--scope=openid email offline_access", "--email-domain=*", "--insecure-oidc-allow-unverified-email",
-		"--skip-provider-button", "--request-logging=false", "--pass-authorization-header", "--upstream=https://"+h.address, "--flush-interval=100ms",
-		"--http-address=", "--https-address="+address,
+	command := exec.CommandContext(ctx, program, append(
+		example(t, root), "--request-logging=false", "--insecure-oidc-allow-unverified-email",
+		"--oidc-issuer-url="+h.cluster.issuer.server.URL, "--redirect-url="+h.origin+"/oauth2/callback", "--upstream=https://"+h.address,
+		"--client-id="+clientID, "--cookie-refresh="+renewal.String(), "--http-address=", "--https-address="+address,
 		"--tls-cert-file="+filepath.Join(h.folder, "page.crt"), "--tls-key-file="+filepath.Join(h.folder, "page.key"),
+	)...)
+	command.Env = append(
+		os.Environ(), "OAUTH2_PROXY_CLIENT_SECRET=secret", "OAUTH2_PROXY_COOKIE_SECRET="+strings.Repeat("0123", 8), "SSL_CERT_DIR="+h.folder,
 	)
 	var log strings.Builder
 	command.Stdout, command.Stderr = &log, &log
@@ -147,6 +151,26 @@ func (h *hosted) startProxy(t *testing.T, address string) {
 			t.Logf("oauth2-proxy:\n%s", log.String())
 		}
 	})
+}
+
+// example returns the arguments of oauth2-proxy in the example, without the addresses, which can be given only once.
+func example(t *testing.T, root string) (arguments []string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, "artifacts", "examples", "page-proxy.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(content), "\n---\n")
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict([]byte(first), &deployment); err != nil {
+		t.Fatal(err)
+	}
+	for _, argument := range deployment.Spec.Template.Spec.Containers[0].Args {
+		if flag, _, _ := strings.Cut(argument, "="); flag != "--upstream" {
+			arguments = append(arguments, argument)
+		}
+	}
+	return arguments
 }
 
 // hostedStep does what a scenario asks for, and returns the address of the page, or how many tokens of users were renewed.
