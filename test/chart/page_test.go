@@ -140,12 +140,17 @@ func volumesOf(pod corev1.PodSpec) (lines []string) {
 	return lines
 }
 
-// The page has no permission with Token, and with FrontProxy only those to impersonate users and the given groups.
+// The page has no permission with Token, and with FrontProxy only those to impersonate users, the given groups, and
+// what else the headers name.
 func TestPermissionsOfThePage(t *testing.T) {
-	const others = "impersonate *.authentication.k8s.io"
+	with := func(fields string) string {
+		return strings.Replace(proxied, "frontProxy: {", "frontProxy: {"+fields+", ", 1)
+	}
 	for values, want := range map[string][]string{
-		proxied: {others, "impersonate groups", "impersonate users"},
-		strings.Replace(proxied, "frontProxy: {", "frontProxy: {groups: [team, ops], ", 1): {others, "impersonate groups ops,team", "impersonate users"},
+		proxied:                                 {"impersonate groups", "impersonate users"},
+		with("groups: [team, ops]"):             {"impersonate groups ops,team", "impersonate users"},
+		with("uidHeaders: [X-Uid]"):             {"impersonate groups", "impersonate uids.authentication.k8s.io", "impersonate users"},
+		with("extraHeaderPrefixes: [X-Extra-]"): {"impersonate *.authentication.k8s.io", "impersonate groups", "impersonate users"},
 	} {
 		all := objects(t, values)
 		if diff := cmp.Diff(want, rules(find[*rbacv1.ClusterRole](t, all, page).Rules, nil)); diff != "" {
