@@ -114,9 +114,11 @@ func (h *History) Record(ctx context.Context, tip string) error {
 // a list by the index has all Changes up to its resourceVersion, and a watch from there has the others.
 func (h *History) record(ctx context.Context, changes []preparedChange) error {
 	changes = combined(changes)
-	if err := h.index.add(ctx, changes); err != nil {
+	stored, err := h.index.add(ctx, changes)
+	if err != nil {
 		return err
 	}
+	defer stored()
 	if err := h.insert(ctx, changes); err != nil {
 		return err
 	}

@@ -273,6 +273,37 @@ func TestLimitPerObject(t *testing.T) {
 	s.knows(log, history.Object{GroupResource: schema.GroupResource{Resource: "services"}, Namespace: "shop", Name: "web"}, "s3", "s4")
 }
 
+// TestPruneWhileChangesAreStored deletes old Changes when the entries of a push are written, and its Changes are not yet.
+func TestPruneWhileChangesAreStored(t *testing.T) {
+	s := newFixture(t)
+	web := named("shop", "web")
+	var log *history.History
+	pruned := errors.New("it has not been called")
+	var during sync.Once
+	kv := bolttest.WithWrites(s.kv, func(ctx context.Context, write bolttest.Write) error {
+		if strings.HasPrefix(write.Key, "/test/changes/") {
+			during.Do(func() {
+				pruned = history.Prune(log, ctx, history.Limits{Age: time.Hour, Total: 10_000, PerObject: 400}, s.clock.Now())
+			})
+		}
+		return write.Commit()
+	})
+	tables := table.New(kv, "/test")
+	log = history.New(history.Config{Changes: tables.Table("changes"), Rows: s.rows(), Namespace: "system", Clock: s.clock})
+	var changes []v1alpha1.ChangeSpec
+	for i := range 500 { // This fills a block.
+		s.clock.Step(time.Millisecond)
+		changes = append(changes, s.change(web, fmt.Sprint(i), fmt.Sprint(i)))
+	}
+	s.record(log, "tip", changes...)
+	s.must(pruned)
+	found, err := log.Lookup(t.Context(), web)
+	s.must(err)
+	if len(found[web]) != len(changes) {
+		t.Errorf("%d Changes are found, want %d", len(found[web]), len(changes))
+	}
+}
+
 // TestDeathAtEachWrite has a process die at each of its writes, and another one record the same push again.
 func TestDeathAtEachWrite(t *testing.T) {
 	for write := 1; ; write++ {

@@ -41,20 +41,26 @@ type index struct {
 	entries []entry
 	// opened is the number of blocks that this process has opened. process distinguishes it from others.
 	opened, process uint32
+	// recording are the first blocks of the entries whose Changes are being stored, by number of the call of add, and calls is that number.
+	recording map[int]string
+	calls     int
 }
 
-// add adds the entries of Changes.
-func (i *index) add(ctx context.Context, changes []preparedChange) error {
+// add adds the entries of Changes. Their blocks are not closed until stored is called, which is once the Changes are stored: until then an
+// entry without a Change is not one of a deleted Change.
+func (i *index) add(ctx context.Context, changes []preparedChange) (stored func(), err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key, entries := i.key, slices.Clip(i.entries)
+	if key == "" {
+		key = i.newKey()
+	}
+	first := key
 	var rows []table.Row
 	for c := range changes {
 		for _, next := range entriesOf(&changes[c].Change) {
-			if key == "" || len(entries) >= blockEntries {
-				if key != "" {
-					rows = append(rows, table.Row{Key: key, Value: encodeBlock(entries)})
-				}
+			if len(entries) >= blockEntries {
+				rows = append(rows, table.Row{Key: key, Value: encodeBlock(entries)})
 				key, entries = i.newKey(), nil
 			}
 			entries = append(entries, next)
@@ -66,10 +72,25 @@ func (i *index) add(ctx context.Context, changes []preparedChange) error {
 	if err := i.rows.Put(ctx, rows...); err != nil {
 		// The rows may have been written nevertheless. The next entries are in another block, so that none of these is lost.
 		i.key, i.entries = "", nil
-		return fmt.Errorf("index Changes: %w", err)
+		return nil, fmt.Errorf("index Changes: %w", err)
 	}
 	i.key, i.entries = key, entries
-	return nil
+	return i.record(first), nil
+}
+
+// record notes that the Changes of the entries in a block and in later ones are being stored. The caller holds the lock.
+func (i *index) record(first string) (stored func()) {
+	if i.recording == nil {
+		i.recording = map[int]string{}
+	}
+	i.calls++
+	call := i.calls
+	i.recording[call] = first
+	return func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		delete(i.recording, call)
+	}
 }
 
 // reset makes the next call of add open a block.
@@ -88,14 +109,17 @@ func (i *index) newKey() string {
 	return fmt.Sprintf("%s%s-%08x-%08x", blocksPrefix, nameAt(i.clock.Now()), math.MaxUint32-i.opened, i.process)
 }
 
-// closed returns a function that reports whether this process does not add to the block with a key any more. Blocks that it may still
-// open sort before the one that is open now.
+// closed returns a function that reports whether this process does not add to the block with a key any more, and has stored the Changes of its
+// entries. Blocks that it may still open sort before the one that is open now.
 func (i *index) closed() func(key string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	open := i.key
 	if open == "" {
 		open = blocksPrefix + nameAt(i.clock.Now()) + "~" // It sorts after all keys of this time.
+	}
+	for _, first := range i.recording {
+		open = max(open, first)
 	}
 	return func(key string) bool { return key > open }
 }
