@@ -20,5 +20,8 @@
 //	pushes/{tip}/{number}              prepared Changes
 //	blocks/{time}-{number}-{process}   entries of the index
 //
+// Lists are in the order of time, the newest first. Those with a selector read the index, and pages of all namespaces are merged from the
+// keys of each.
+//
 // An entry of the index may remain after its Change was deleted. Readers skip it, and it expires.
 package history

@@ -61,10 +61,10 @@ func entriesOf(change *v1alpha1.Change) []entry {
 	return out
 }
 
-// key returns the key of the Change.
-func (e *entry) key() string {
+// position returns where the Change is in lists.
+func (e *entry) position() position {
 	digits := hex.EncodeToString(e.name[:])
-	return e.namespace + "/" + digits[:timeDigits] + "-" + digits[timeDigits:]
+	return position{name: digits[:timeDigits] + "-" + digits[timeDigits:], namespace: e.namespace}
 }
 
 // time returns the time of the change.

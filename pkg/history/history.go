@@ -154,13 +154,13 @@ func (h *History) Lookup(ctx context.Context, objects ...Object) (map[Object][]v
 	for _, o := range objects {
 		wanted[objectHashes{h.namespaceOf(o), hashText(o.Name), hashText(o.Resource), hashText(o.Group)}] = true
 	}
-	keys, _, err := find(ctx, h.config.Rows, page{}, func(e *entry) bool { return wanted[e.hashes()] })
+	positions, _, err := find(ctx, h.config.Rows, page{}, func(e *entry) bool { return wanted[e.hashes()] })
 	if err != nil {
 		return nil, err
 	}
 	found := map[Object][]v1alpha1.Change{}
-	for _, key := range keys {
-		change, exists, err := h.read(ctx, key)
+	for _, at := range positions {
+		change, exists, err := h.read(ctx, at.key())
 		if err != nil {
 			return nil, err
 		}

@@ -158,14 +158,16 @@ func blocks(ctx context.Context, rows *table.Table) iter.Seq2[block, error] {
 	}
 }
 
-// page is a part of the keys that find returns: those from a key on, at most a number unless it is 0.
+// page is a part of what find returns: what comes after a position, at most a number unless it is 0.
 type page struct {
-	from string
-	most int
+	after position
+	most  int
 }
 
-// find returns the keys of the Changes whose entries match, in their order, each once. more is true if there are more than in the page.
-func find(ctx context.Context, rows *table.Table, part page, matches func(*entry) bool) (keys []string, more bool, err error) {
+// find returns the positions of the Changes whose entries match, in order, each once. more is true if there are more than in the page.
+// Blocks are in the order of the times at which they were opened, which is not that of the times of their Changes: another leader's clock
+// may have differed, and pushes may have been delayed. So it reads all blocks.
+func find(ctx context.Context, rows *table.Table, part page, matches func(*entry) bool) (found []position, more bool, err error) {
 	for block, err := range blocks(ctx, rows) {
 		if err != nil {
 			return nil, false, err
@@ -174,26 +176,26 @@ func find(ctx context.Context, rows *table.Table, part page, matches func(*entry
 			if !matches(&block.entries[i]) {
 				continue
 			}
-			if key := block.entries[i].key(); key >= part.from {
-				keys = append(keys, key)
+			if at := block.entries[i].position(); at.compare(part.after) > 0 {
+				found = append(found, at)
 			}
 		}
-		if part.most > 0 && len(keys) > 2*part.most+blockEntries {
-			keys, more = part.cut(keys, more)
+		if part.most > 0 && len(found) > 2*part.most+blockEntries {
+			found, more = part.cut(found, more)
 		}
 	}
-	keys, more = part.cut(keys, more)
-	return keys, more, nil
+	found, more = part.cut(found, more)
+	return found, more, nil
 }
 
-// cut sorts keys and returns the first ones. more is whether some were cut before, or are now.
-func (p page) cut(keys []string, more bool) ([]string, bool) {
-	slices.Sort(keys)
-	keys = slices.Compact(keys)
-	if p.most > 0 && len(keys) > p.most {
-		return keys[:p.most], true
+// cut sorts positions and returns the first ones. more is whether some were cut before, or are now.
+func (p page) cut(found []position, more bool) ([]position, bool) {
+	slices.SortFunc(found, position.compare)
+	found = slices.Compact(found)
+	if p.most > 0 && len(found) > p.most {
+		return found[:p.most], true
 	}
-	return keys, more
+	return found, more
 }
 
 // commitMatcher returns a function that reports whether the commit of an entry may begin with some hexadecimal digits.

@@ -98,20 +98,20 @@ func (p *pruning) ofObjects(ctx context.Context) error {
 	if err != nil || len(crowded) == 0 {
 		return err
 	}
-	keys, _, err := find(ctx, p.history.config.Rows, page{}, func(e *entry) bool { return crowded[e.hashes()] > p.limits.PerObject })
+	found, _, err := find(ctx, p.history.config.Rows, page{}, func(e *entry) bool { return crowded[e.hashes()] > p.limits.PerObject })
 	if err != nil {
 		return err
 	}
 	excess := map[string]bool{}
 	counts := map[Object]int{}
-	for _, key := range keys { // the newest of each namespace first
-		change, exists, err := p.history.read(ctx, key)
+	for _, at := range found { // the newest first
+		change, exists, err := p.history.read(ctx, at.key())
 		if err != nil {
 			return err
 		}
 		if object := objectOf(&change.Spec); exists {
 			if counts[object]++; counts[object] > p.limits.PerObject {
-				excess[key] = true
+				excess[at.key()] = true
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (p *pruning) shorten(ctx context.Context, objects map[objectHashes]int) err
 		for _, e := range slices.Backward(block.entries) {
 			exists := true
 			if objects[e.hashes()] > 0 {
-				if _, exists, err = p.history.config.Changes.Get(ctx, e.key()); err != nil {
+				if _, exists, err = p.history.config.Changes.Get(ctx, e.position().key()); err != nil {
 					return fmt.Errorf("read a Change: %w", err)
 				}
 			}

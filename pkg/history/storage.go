@@ -6,14 +6,13 @@ package history
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -33,14 +32,15 @@ import (
 // Resource is the resource of Changes.
 var Resource = v1alpha1.Resource("changes")
 
-// NewRESTOptionsGetter wraps a getter so that lists of Changes with a selector use the index in the table rows.
-func NewRESTOptionsGetter(delegate generic.RESTOptionsGetter, rows *table.Table) generic.RESTOptionsGetter {
-	return restOptionsGetter{delegate, rows}
+// NewRESTOptionsGetter wraps a getter so that lists of Changes are in the order of time, and those with a selector use the index. changes and
+// rows are the tables of Config.
+func NewRESTOptionsGetter(delegate generic.RESTOptionsGetter, changes, rows *table.Table) generic.RESTOptionsGetter {
+	return restOptionsGetter{delegate, changes, rows}
 }
 
 type restOptionsGetter struct {
 	generic.RESTOptionsGetter
-	rows *table.Table
+	changes, rows *table.Table
 }
 
 // GetRESTOptions implements generic.RESTOptionsGetter.
@@ -55,37 +55,94 @@ func (g restOptionsGetter) GetRESTOptions(resource schema.GroupResource, example
 		newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
 	) (storage.Interface, factory.DestroyFunc, error) {
 		store, destroy, err := decorate(config, resourcePrefix, keyFunc, newFunc, newListFunc, getAttrs, triggers, indexers)
-		return &indexedStorage{Interface: store, rows: g.rows, prefix: resourcePrefix + "/", newObject: newFunc}, destroy, err
+		return &orderedStorage{
+			Interface: store, merger: &merger{changes: g.changes}, rows: g.rows, prefix: resourcePrefix + "/", newObject: newFunc,
+		}, destroy, err
 	}
 	return options, nil
 }
 
-// indexedStorage is a storage of Changes that reads lists with a selector by the index.
-type indexedStorage struct {
+// orderedStorage is a storage of Changes whose lists are in the order of time.
+type orderedStorage struct {
 	storage.Interface
-	rows *table.Table
+	merger *merger
+	rows   *table.Table
 	// prefix is that of the keys of all Changes.
 	prefix    string
 	newObject func() runtime.Object
 }
 
-// GetList implements storage.Interface.
-func (s *indexedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
-	selected := selectedBy(opts.Predicate.Field)
-	start, own, err := startOf(opts.Predicate.Continue)
+// GetList implements storage.Interface. It reads lists with a selector by the index, and pages by their keys. Upstream's storage reads whole
+// lists, which are put in order then, and lists of a past resourceVersion, which are in the order of keys.
+func (s *orderedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, into runtime.Object) error {
+	after, own, err := continued(opts.Predicate.Continue)
 	if err != nil {
 		return err
 	}
-	exact := opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact
-	if !opts.Recursive || len(selected) == 0 || exact || opts.Predicate.Continue != "" && !own {
+	list, ok := into.(*configbutler.ChangeList)
+	if !ok {
+		return wrapped(fmt.Errorf("the list is a %T", into))
+	}
+	if !opts.Recursive || !own || isExact(opts) {
 		return s.Interface.GetList(ctx, key, opts, list)
 	}
-	if namespace := strings.Trim(strings.TrimPrefix(key, strings.TrimSuffix(s.prefix, "/")), "/"); namespace != "" {
+	namespace := strings.Trim(strings.TrimPrefix(key, strings.TrimSuffix(s.prefix, "/")), "/")
+	selected, limit := selectedBy(opts.Predicate.Field), int(min(max(opts.Predicate.Limit, 0), math.MaxInt32))
+	switch {
+	case len(selected) > 0:
+		return s.list(ctx, opts, list, s.indexed(ctx, namespace, after, limit, selected))
+	case limit > 0 || opts.Predicate.Continue != "":
+		return s.list(ctx, opts, list, s.merger.positions(ctx, namespace, after, limit))
+	default:
+		err := s.Interface.GetList(ctx, key, opts, list)
+		slices.SortFunc(list.Items, func(a, b configbutler.Change) int { return positionOf(&a).compare(positionOf(&b)) })
+		return err
+	}
+}
+
+func positionOf(change *configbutler.Change) position { return position{change.Name, change.Namespace} }
+
+// isExact reports whether a list is to be of exactly its resourceVersion. With a limit that is the default.
+func isExact(opts storage.ListOptions) bool {
+	if opts.ResourceVersionMatch == "" {
+		return opts.Predicate.Limit > 0 && opts.ResourceVersion != "" && opts.ResourceVersion != "0"
+	}
+	return opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact
+}
+
+// indexed visits the positions after another one, in order, of the Changes whose entries are selected: of a namespace, or of all if it is
+// empty. The index is read once for about as many as a number; 0 is unknown.
+func (s *orderedStorage) indexed(
+	ctx context.Context, namespace string, after position, number int, selected []func(*entry) bool,
+) iter.Seq2[position, error] {
+	if namespace != "" {
 		selected = append(selected, func(e *entry) bool { return e.namespace == namespace })
 	}
-	return s.list(ctx, opts, list, start, func(e *entry) bool {
+	matches := func(e *entry) bool {
 		return !slices.ContainsFunc(selected, func(matches func(*entry) bool) bool { return !matches(e) })
-	})
+	}
+	part := page{after: after}
+	if number > 0 {
+		part.most = number + 1 // The last one shows that there is a further page.
+	}
+	return func(yield func(position, error) bool) {
+		for {
+			found, more, err := find(ctx, s.rows, part, matches)
+			if err != nil {
+				yield(position{}, err)
+				return
+			}
+			for _, at := range found {
+				if !yield(at, nil) {
+					return
+				}
+			}
+			if !more {
+				return
+			}
+			part.after = found[len(found)-1]
+		}
+	}
 }
 
 // selectedBy returns functions that report whether an entry may match a selector. There are none if the index does not have its fields.
@@ -119,63 +176,58 @@ func selectedBy(selector fields.Selector) (selected []func(*entry) bool) {
 // minCommit is the minimum length of an abbreviated commit: that of Git, and of the column COMMIT.
 const minCommit = 7
 
-// list reads a page of the Changes whose entries match, from a key on. As with upstream's lists, the token is where the next page begins:
-// after the last Change of this one. Pages are not of one resourceVersion: Changes are added at the beginning of a namespace and expire at
-// its end.
-func (s *indexedStorage) list(
-	ctx context.Context, opts storage.ListOptions, list runtime.Object, start string, matches func(*entry) bool,
+// list reads the Changes at some positions until a page is full. As with upstream's lists, the token is where the next page begins: after the
+// last Change of this one. Pages are not of one resourceVersion: Changes are added at the beginning and expire at the end. A watch from the
+// resourceVersion of the first page has all events since then.
+func (s *orderedStorage) list(
+	ctx context.Context, opts storage.ListOptions, list *configbutler.ChangeList, positions iter.Seq2[position, error],
 ) error {
-	revision, err := s.GetCurrentResourceVersion(ctx)
-	if err != nil {
-		return wrapped(err)
-	}
-	items, err := itemsOf(list)
+	revision, err := s.revision(ctx, opts)
 	if err != nil {
 		return err
 	}
-	limit := int(min(max(opts.Predicate.Limit, 0), math.MaxInt32))
-	keys, more, err := find(ctx, s.rows, page{from: start, most: limit}, matches)
-	if err != nil {
-		return wrapped(err)
-	}
-	for _, key := range keys {
-		object, err := s.read(ctx, key, opts.Predicate)
+	token := ""
+	for at, err := range positions {
+		if err != nil {
+			return wrapped(err)
+		}
+		if full := opts.Predicate.Limit > 0 && int64(len(list.Items)) >= opts.Predicate.Limit; full {
+			if token, err = positionOf(&list.Items[len(list.Items)-1]).token(revision); err != nil {
+				return wrapped(err)
+			}
+			break
+		}
+		change, err := s.read(ctx, at, opts.Predicate)
 		if err != nil {
 			return err
 		}
-		if object != nil {
-			items.Set(reflect.Append(items, reflect.ValueOf(object).Elem()))
-		}
-	}
-	token := ""
-	if more {
-		if token, err = storage.EncodeContinue(ownToken+keys[len(keys)-1], "/", int64(min(revision, math.MaxInt64))); err != nil {
-			return wrapped(err)
+		if change != nil {
+			list.Items = append(list.Items, *change)
 		}
 	}
 	return wrapped(storage.APIObjectVersioner{}.UpdateList(list, revision, token, nil))
 }
 
-// ownToken begins the keys in the tokens of lists by the index. Namespaces do not begin with it.
-const ownToken = "/~"
-
-// startOf returns the key at which a page begins. own is false for a token of a list without the index.
-func startOf(token string) (start string, own bool, err error) {
-	if token == "" {
-		return "", true, nil
-	}
-	key, _, err := storage.DecodeContinue(token, "/")
+// revision returns the current resourceVersion. It returns an error if that of a list is not reached yet.
+func (s *orderedStorage) revision(ctx context.Context, opts storage.ListOptions) (uint64, error) {
+	current, err := s.GetCurrentResourceVersion(ctx)
 	if err != nil {
-		return "", false, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
+		return 0, wrapped(err)
 	}
-	last, own := strings.CutPrefix(key, ownToken)
-	return last + "\x00", own, nil
+	least, err := storage.APIObjectVersioner{}.ParseResourceVersion(opts.ResourceVersion)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	if least > current {
+		return 0, storage.NewTooLargeResourceVersionError(least, current, 0)
+	}
+	return current, nil
 }
 
 // read returns a Change, nil if it was deleted or is not selected.
-func (s *indexedStorage) read(ctx context.Context, key string, predicate storage.SelectionPredicate) (runtime.Object, error) {
+func (s *orderedStorage) read(ctx context.Context, at position, predicate storage.SelectionPredicate) (*configbutler.Change, error) {
 	object := s.newObject()
-	err := s.Get(ctx, s.prefix+key, storage.GetOptions{}, object)
+	err := s.Get(ctx, s.prefix+at.key(), storage.GetOptions{}, object)
 	if storage.IsNotFound(err) {
 		return nil, nil
 	}
@@ -190,7 +242,7 @@ func (s *indexedStorage) read(ctx context.Context, key string, predicate storage
 	if matches, err := predicate.Matches(object); err != nil || !matches {
 		return nil, wrapped(err)
 	}
-	return object, nil
+	return change, nil
 }
 
 // withoutCommit returns a selector without the required commit, if the change has a commit that begins with it: a Change may have several
@@ -211,15 +263,6 @@ func withoutCommit(selector fields.Selector, change *configbutler.Change) fields
 		}
 	}
 	return fields.AndSelectors(others...)
-}
-
-// itemsOf returns the items of a list.
-func itemsOf(list runtime.Object) (reflect.Value, error) {
-	pointer, err := meta.GetItemsPtr(list)
-	if err != nil {
-		return reflect.Value{}, fmt.Errorf("read the items of a list: %w", err)
-	}
-	return reflect.ValueOf(pointer).Elem(), nil
 }
 
 func wrapped(err error) error {

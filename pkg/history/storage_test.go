@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apiserver/pkg/authentication/user"
-	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 
@@ -32,6 +32,7 @@ import (
 type endpoint interface {
 	rest.Lister
 	rest.Getter
+	rest.Watcher
 }
 
 // served is a history whose Changes are served by upstream's storage.
@@ -40,19 +41,31 @@ type served struct {
 	*history.History
 	endpoint endpoint
 	stored   *table.Table
+	// read counts the rows that are read of the tables.
+	read *counter
+	// review is called with the resource of each review of a permission. It returns whether it is allowed.
+	review func(resource string) bool
 }
 
 func newServed(t testing.TB) *served {
 	t.Helper()
-	s := &served{fixture: &fixture{TB: t, clock: testkit.NewClock(t)}}
+	s := &served{fixture: &fixture{TB: t, clock: testkit.NewClock(t)}, read: &counter{}, review: func(string) bool { return true }}
 	transformers := history.Transformers(registrytest.Plain{})
 	storage := registrytest.NewStorage(t, transformers, func(config *registry.Config, kv clientv3.KV) {
+		s.read.KV = kv
+		s.kv, kv = kv, s.read
 		rows := table.New(kv, "/test-work").Table(history.TableName)
 		s.stored = table.New(kv, registrytest.Prefix+"/configbutler.ai",
 			table.WithTransformer(transformers.TransformerForResource(history.Resource))).Table("changes")
 		s.History = history.New(history.Config{Changes: s.stored, Rows: rows, Namespace: "system", Clock: s.clock})
-		config.RESTOptions = history.NewRESTOptionsGetter(config.RESTOptions, rows)
-		config.Clock, config.Authorizer = s.clock, authorizerfactory.NewAlwaysAllowAuthorizer()
+		config.RESTOptions = history.NewRESTOptionsGetter(config.RESTOptions, s.stored, rows)
+		config.Clock = s.clock
+		config.Authorizer = authorizer.AuthorizerFunc(func(_ context.Context, of authorizer.Attributes) (authorizer.Decision, string, error) {
+			if s.review(of.GetResource()) {
+				return authorizer.DecisionAllow, "", nil
+			}
+			return authorizer.DecisionNoOpinion, "", nil
+		})
 	})
 	s.endpoint = storage.Endpoints["changes"].(endpoint)
 	return s
@@ -97,27 +110,29 @@ func TestListsBySelector(t *testing.T) {
 		s.record(s.History, fmt.Sprint(i), change)
 	}
 	for _, test := range []struct{ namespace, selector, want string }{
-		{"", "", "5 3 1 4 2 0"},
+		{"", "", "5 4 3 2 1 0"},
 		{"shop", "", "4 2 0"},
 		{"shop", "author=jane@example.com", "2 0"},
-		{"", "author=system:serviceaccount:ops:deployer/a%", "5 3 4"},
+		{"", "author=system:serviceaccount:ops:deployer/a%", "5 4 3"},
 		{"", "author=jane@example.co", ""},
 		{"", "object.name=web", "3 0"},
 		{"bank", "object.name=web", "3"},
 		{"", "object.name=web,operation=Delete", "3"},
 		{"", "object.name=web,author=jane@example.com", "0"},
-		{"", "object.name!=web,operation=Update", "1 2"},
+		{"", "object.name!=web,operation=Update", "2 1"},
 		{"shop", "object.resource=deployments,object.kind=Deployment", "4 2 0"},
 		{"", "object.kind=Service", ""},
 		{"", "commit=4" + strings.Repeat("0", 39), "4"},
 		{"", "commit=4000000", "4"},
 		{"", "commit=400", ""},
-		{"", "bypass=true", "3 4"},
+		{"", "bypass=true", "4 3"},
 		{"", "bypass=true,operation=Update", ""},
 		{"bank", "bypass=false", "5 1"},
 		{"", "commit=", ""},
 		{"bank", "commit=4000000", ""},
 		{"", "commit=6", ""},
+		{"", "metadata.namespace=bank", "5 3 1"},
+		{"bank", "metadata.namespace!=shop", "5 3 1"},
 	} {
 		for _, limit := range []int64{0, 1, 2} {
 			got := strings.ReplaceAll(s.list(test.namespace, test.selector, limit), strings.Repeat("0", 39), "")

@@ -83,7 +83,7 @@ func (r *changeREST) ConvertToTable(ctx context.Context, obj, options runtime.Ob
 func (r *changeREST) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	options = options.DeepCopy()
 	reviews, limit := r.reviews(ctx), options.Limit
-	items := []configbutler.Change{}
+	items, version := []configbutler.Change{}, ""
 	for {
 		list, err := r.page(ctx, options)
 		if err != nil {
@@ -94,8 +94,11 @@ func (r *changeREST) List(ctx context.Context, options *internalversion.ListOpti
 			return nil, err
 		}
 		items = append(items, visible...)
+		if version == "" {
+			version = list.ResourceVersion // What comes while further ones are read is watched.
+		}
 		if limit == 0 || list.Continue == "" || int64(len(items)) >= limit {
-			list.Items, list.RemainingItemCount = items, nil
+			list.Items, list.ResourceVersion, list.RemainingItemCount = items, version, nil
 			return list, nil
 		}
 		// If these fill the page, the user may see the last one, behind which the token is.

@@ -15,16 +15,15 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// openHistory returns the history. It makes the API of config serve lists of them by the index. The storage and the encryption of
+// openHistory returns the history. It makes the API of config serve lists of Changes in the order of time. The storage and the encryption of
 // config must have been set. ctx must outlive the server.
 func openHistory(
 	ctx context.Context, opts *options.Options, stores *stores, config *genericapiserver.RecommendedConfig, work *table.Store,
 ) *history.History {
 	rows := work.Table(history.TableName)
-	config.RESTOptionsGetter = history.NewRESTOptionsGetter(config.RESTOptionsGetter, rows)
 	objects := table.New(stores.client(ctx, stores.api).KV, opts.Storage.Etcd.StorageConfig.Prefix+"/"+v1alpha1.GroupName,
 		table.WithTransformer(config.ResourceTransformers.TransformerForResource(history.Resource)))
-	return history.New(history.Config{
-		Changes: objects.Table(history.Resource.Resource), Rows: rows, Namespace: opts.Namespace, Clock: clock.RealClock{},
-	})
+	changes := objects.Table(history.Resource.Resource)
+	config.RESTOptionsGetter = history.NewRESTOptionsGetter(config.RESTOptionsGetter, changes, rows)
+	return history.New(history.Config{Changes: changes, Rows: rows, Namespace: opts.Namespace, Clock: clock.RealClock{}})
 }

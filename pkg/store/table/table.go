@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -178,6 +179,41 @@ func (t *Table) KeysFrom(ctx context.Context, prefix, from string) iter.Seq2[str
 			}
 		}
 	}
+}
+
+// Span is the keys from one to before another. An empty To is the end of the table.
+type Span struct {
+	From, To string
+	// Limit is the maximum number of keys that are read, at least 1.
+	Limit int
+}
+
+// FirstKeys returns the first keys of each span, in order, without reading the values. It reads up to [MaxAtomicRows] spans in one
+// transaction, and more at several revisions.
+func (t *Table) FirstKeys(ctx context.Context, spans ...Span) ([][]string, error) {
+	found := make([][]string, 0, len(spans))
+	for chunk := range slices.Chunk(spans, MaxAtomicRows) {
+		ops := make([]clientv3.Op, 0, len(chunk))
+		for _, span := range chunk {
+			end := t.prefix + span.To
+			if span.To == "" {
+				end = clientv3.GetPrefixRangeEnd(t.prefix)
+			}
+			ops = append(ops, clientv3.OpGet(t.prefix+span.From, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(int64(span.Limit))))
+		}
+		answer, err := t.store.kv.Txn(ctx).Then(ops...).Commit()
+		if err != nil {
+			return nil, fmt.Errorf("reading keys of %s: %w", t.prefix, err)
+		}
+		for _, response := range answer.Responses {
+			var keys []string
+			for _, kv := range response.GetResponseRange().Kvs {
+				keys = append(keys, string(kv.Key[len(t.prefix):]))
+			}
+			found = append(found, keys)
+		}
+	}
+	return found, nil
 }
 
 // Scan visits the rows whose key has the prefix, in order. See ScanFrom.

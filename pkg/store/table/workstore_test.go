@@ -224,6 +224,29 @@ func TestLargeRows(t *testing.T) {
 	})
 }
 
+// TestFirstKeys reads more spans than a transaction has operations.
+func TestFirstKeys(t *testing.T) {
+	onBoth(t, func(t *testing.T, kv clientv3.KV) {
+		of := storetable.New(kv, prefix).Table("outbox")
+		put(t, of, row("a/1", "x"), row("a/2", "x"), row("a/3", "x"), row("b/1", "x"))
+		put(t, storetable.New(kv, prefix).Table("outbox2"), row("c/1", "x"))
+		spans := []storetable.Span{{From: "a/", To: "a0", Limit: 2}, {From: "a/2\x00", To: "", Limit: 10}, {From: "", To: "a/", Limit: 1}, {Limit: 1}}
+		want := []string{"[a/1 a/2]", "[a/3 b/1]", "[]", "[a/1]"}
+		for range storetable.MaxAtomicRows {
+			spans, want = append(spans, storetable.Span{From: "b", To: "c", Limit: 1}), append(want, "[b/1]")
+		}
+		found, err := of.FirstKeys(t.Context(), spans...)
+		if err != nil || len(found) != len(want) {
+			t.Fatalf("%d results, %v", len(found), err)
+		}
+		for i, keys := range found {
+			if got := fmt.Sprint(keys); got != want[i] {
+				t.Errorf("%+v: %s, want %s", spans[i], got, want[i])
+			}
+		}
+	})
+}
+
 func TestScanStopsWhenAsked(t *testing.T) {
 	table := storetable.New(bolttest.NewKV(t), prefix).Table("outbox")
 	put(t, table, row("1", ""), row("2", ""), row("3", ""))

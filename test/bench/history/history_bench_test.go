@@ -55,7 +55,7 @@ func newFixture(b *testing.B) *fixture {
 		rows := table.New(kv, "/bench-work").Table(history.TableName)
 		objects := table.New(kv, registrytest.Prefix+"/configbutler.ai", table.WithTransformer(transformers.TransformerForResource(history.Resource)))
 		f.History = history.New(history.Config{Changes: objects.Table("changes"), Rows: rows, Namespace: "system", Clock: clock.RealClock{}})
-		config.RESTOptions = history.NewRESTOptionsGetter(config.RESTOptions, rows)
+		config.RESTOptions = history.NewRESTOptionsGetter(config.RESTOptions, objects.Table("changes"), rows)
 		config.Clock, config.Authorizer = clock.RealClock{}, authorizerfactory.NewAlwaysAllowAuthorizer()
 	})
 	f.changes = storage.Endpoints["changes"].(rest.Lister)
@@ -153,6 +153,7 @@ func BenchmarkHistory(b *testing.B) {
 		})
 	}
 	each("Newest", "team-3", "", 50, 50)
+	each("NewestOfAll", "", "", 250, 250)
 	each("OneObject", "team-3", "object.name=web-7", 500, min(500, f.count/namespaces/names))
 	each("OneCommit", "team-3", "commit="+hashOf("commit", 503), 500, 1)
 }
