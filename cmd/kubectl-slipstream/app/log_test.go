@@ -31,8 +31,9 @@ type changeServer struct {
 	changes []v1alpha1.Change
 	// later are the Changes after the first watch.
 	later []v1alpha1.Change
-	// selectors are those of lists.
+	// selectors are those of lists, and pages the number of their pages.
 	selectors []string
+	pages     int
 	// watches are the responses to watches: the Changes that are added, or nil for an expired resourceVersion.
 	watches [][]v1alpha1.Change
 	watched atomic.Int64
@@ -79,6 +80,7 @@ func (s *changeServer) list(w http.ResponseWriter, r *http.Request) {
 	if s.watched.Load() > 0 {
 		s.changes = s.later
 	}
+	s.pages++
 	at, _ := strconv.Atoi(query.Get("continue"))
 	if at == 0 {
 		s.selectors = append(s.selectors, query.Get("fieldSelector"))
@@ -169,7 +171,15 @@ func TestLog(t *testing.T) {
 		out      string
 		notes    string
 		selector string
+		// pages is the number of pages that are read, of a Change each. 0 is not checked.
+		pages int
 	}{
+		"the newest one of all namespaces": {
+			args: []string{"-A", "--limit", "1", "--oneline"}, out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n", pages: 1,
+		},
+		"an hour of all namespaces": {
+			args: []string{"-A", "--since", "1h", "--oneline"}, out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n", pages: 2,
+		},
 		"a namespace": {
 			args: []string{"-n", "shop"},
 			out: "WHEN   WHO                WHAT             DID      FIELDS   COMMIT    CHANGE\n" +
@@ -211,6 +221,9 @@ func TestLog(t *testing.T) {
 			}
 			if len(s.selectors) != 1 || test.selector != "" && s.selectors[0] != test.selector {
 				t.Errorf("selectors = %q, want %q", s.selectors, test.selector)
+			}
+			if test.pages > 0 && s.pages != test.pages {
+				t.Errorf("%d pages are read, want %d", s.pages, test.pages)
 			}
 		})
 	}

@@ -67,8 +67,7 @@ type Selection struct {
 	Resource, Namespace string
 	// Labels and Fields are selectors. They may be empty.
 	Labels, Fields string
-	// Newest limits List to the objects that were created last, for a resource of which the server lists the newest first in each
-	// namespace. 0 is no limit.
+	// Newest limits List to so many objects, the newest of a resource of which the server lists the newest first. 0 is no limit.
 	Newest int
 }
 
@@ -129,35 +128,26 @@ func (t *Tables) Page(ctx context.Context, of Selection, limit int64, from strin
 	return &TablePage{Columns: columnsOf(&table), Rows: rows, Version: table.ResourceVersion, Continue: table.Continue}, nil
 }
 
-// List returns all objects in one page. What changes while they are read is watched from its Version.
+// List returns all objects in one page, or the newest ones. What changes while they are read is watched from its Version.
 func (t *Tables) List(ctx context.Context, of Selection) (*TablePage, error) {
-	all, err := t.Page(ctx, of, tablePage, "")
-	if err != nil {
-		return nil, err
-	}
-	for all.Continue != "" && !of.isComplete(all.Rows) {
-		page, err := t.Page(ctx, of, tablePage, all.Continue)
+	all := &TablePage{}
+	for {
+		limit := tablePage
+		if of.Newest > 0 {
+			limit = min(limit, of.Newest-len(all.Rows))
+		}
+		page, err := t.Page(ctx, of, int64(limit), all.Continue)
 		if err != nil {
 			return nil, err
 		}
-		all.Rows, all.Continue = of.newest(append(all.Rows, page.Rows...)), page.Continue
+		if all.Version == "" {
+			all.Columns, all.Version = page.Columns, page.Version
+		}
+		all.Rows, all.Continue = append(all.Rows, page.Rows...), page.Continue
+		if all.Continue == "" || of.Newest > 0 && len(all.Rows) >= of.Newest {
+			return all, nil
+		}
 	}
-	all.Rows = of.newest(all.Rows)
-	return all, nil
-}
-
-// isComplete reports whether further pages cannot have objects that are wanted.
-func (s Selection) isComplete(rows []*Row) bool {
-	return s.Newest > 0 && s.Namespace != "" && len(rows) >= s.Newest
-}
-
-// newest returns the rows that are wanted. Without a limit, that is all, in their order.
-func (s Selection) newest(rows []*Row) []*Row {
-	if s.Newest == 0 || len(rows) <= s.Newest {
-		return rows
-	}
-	slices.SortStableFunc(rows, func(a, b *Row) int { return b.Created.Compare(a.Created) })
-	return slices.Clone(rows[:s.Newest])
 }
 
 // Get returns one object.

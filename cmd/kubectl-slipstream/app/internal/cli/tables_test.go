@@ -30,7 +30,9 @@ func pagedTables(t *testing.T, pages ...[]int) (*cli.Tables, *int) {
 		if page+1 < len(pages) {
 			next = fmt.Sprint(page + 1)
 		}
-		for _, second := range pages[page] {
+		limit := 0
+		_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
+		for _, second := range pages[page][:min(limit, len(pages[page]))] {
 			name := fmt.Sprintf("%d-%02d", page, second)
 			rows = append(rows, map[string]any{"cells": []any{name, nil, "<none>", 1_000_000}, "object": map[string]any{"metadata": map[string]any{
 				"namespace": "teams", "name": name, "creationTimestamp": fmt.Sprintf("2026-05-04T12:00:%02dZ", second),
@@ -54,18 +56,17 @@ func pagedTables(t *testing.T, pages ...[]int) (*cli.Tables, *int) {
 // TestListOfTables reads all pages, or those that have the newest objects.
 func TestListOfTables(t *testing.T) {
 	for name, test := range map[string]struct {
-		of    cli.Selection
-		want  string
-		pages int
+		newest int
+		want   string
+		pages  int
 	}{
-		"all":                    {cli.Selection{}, "0-09 0-05 1-07 1-02 2-08", 3},
-		"newest":                 {cli.Selection{Newest: 2}, "0-09 2-08", 3},
-		"newest in a namespace":  {cli.Selection{Newest: 2, Namespace: "teams"}, "0-09 0-05", 1},
-		"newer than what exists": {cli.Selection{Newest: 9, Namespace: "teams"}, "0-09 0-05 1-07 1-02 2-08", 3},
+		"all":                      {0, "0-09 0-05 1-07 1-02 2-08", 3},
+		"newest":                   {2, "0-09 0-05", 1},
+		"newest, on several pages": {3, "0-09 0-05 1-07", 2},
+		"newer than what exists":   {9, "0-09 0-05 1-07 1-02 2-08", 3},
 	} {
 		tables, read := pagedTables(t, []int{9, 5}, []int{7, 2}, []int{8})
-		test.of.Resource = "changes"
-		page, err := tables.List(t.Context(), test.of)
+		page, err := tables.List(t.Context(), cli.Selection{Resource: "changes", Newest: test.newest})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,8 +77,8 @@ func TestListOfTables(t *testing.T) {
 		if got := strings.Join(names, " "); got != test.want || *read != test.pages {
 			t.Errorf("%s: %s in %d pages, want %s in %d", name, got, *read, test.want, test.pages)
 		}
-		if page.Version != "7" || page.Continue != "" && test.pages == 3 {
-			t.Errorf("%s: the version is %s, the next page %q", name, page.Version, page.Continue)
+		if page.Version != "7" || page.Continue != "" && test.pages == 3 || len(page.Columns) != 1 {
+			t.Errorf("%s: the version is %s, the next page %q, the columns are %v", name, page.Version, page.Continue, page.Columns)
 		}
 	}
 }

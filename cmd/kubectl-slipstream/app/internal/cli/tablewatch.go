@@ -11,11 +11,17 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watchPause is the time between two watches. A server ends each after some time.
-const watchPause = time.Second
+// longWatch is how long a watch lasts at least that ends because the server ends each after some time.
+const longWatch = time.Minute
+
+// watchPauses are the times between two watches: a second, and longer while they fail, since each that fails is followed by a list.
+func watchPauses() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.1, Steps: 5, Cap: 10 * time.Second}
+}
 
 // TableUpdate is what a watch brings: changed objects, deleted objects, or all objects of a resource.
 type TableUpdate struct {
@@ -29,9 +35,9 @@ type TableUpdate struct {
 type TableHandler struct {
 	// Update is called with each change.
 	Update func(TableUpdate)
-	// Lost is called with the error of the first attempt to watch or list that fails, and Found once one succeeds after that.
-	Lost  func(error)
-	Found func()
+	// Lost is called with the error of the first attempt to watch or list that fails. Once one succeeds after that, Update is called with all
+	// objects.
+	Lost func(error)
 }
 
 // Follow calls the handler with the changes of objects since a resourceVersion until ctx ends. It survives restarts of the server, and lists
@@ -40,8 +46,13 @@ func (t *Tables) Follow(ctx context.Context, of Selection, version string, handl
 	impatient := *t
 	impatient.retries = fewRetries
 	f := &tableFollower{tables: &impatient, of: of, version: version, handler: handler}
+	pauses := watchPauses()
 	for ctx.Err() == nil {
-		err := f.follow(ctx)
+		began := time.Now()
+		received, err := f.follow(ctx)
+		if received || time.Since(began) >= longWatch {
+			pauses = watchPauses()
+		}
 		var status apierrors.APIStatus
 		if errors.As(err, &status) && status.Status().Code < http.StatusInternalServerError {
 			return err
@@ -51,7 +62,7 @@ func (t *Tables) Follow(ctx context.Context, of Selection, version string, handl
 			handler.Lost(err)
 		}
 		select {
-		case <-time.After(watchPause):
+		case <-time.After(pauses.Step()):
 		case <-ctx.Done():
 		}
 	}
@@ -69,19 +80,19 @@ type tableFollower struct {
 	lost bool
 }
 
-// follow watches until the server ends the watch. It lists the objects after a failure, and after a watch without events: the client also
-// returns such a watch if it cannot connect.
-func (f *tableFollower) follow(ctx context.Context) error {
+// follow watches until the server ends the watch, and reports whether there were events. It lists the objects after a failure, and after a
+// watch without events: the client also returns such a watch if it cannot connect.
+func (f *tableFollower) follow(ctx context.Context) (received bool, err error) {
 	if f.lost {
 		if err := f.list(ctx); err != nil {
-			return err
+			return false, err
 		}
 	}
-	received, err := f.events(ctx)
+	received, err = f.events(ctx)
 	if ctx.Err() == nil && (err != nil || !received) {
-		return f.list(ctx)
+		return received, f.list(ctx)
 	}
-	return err
+	return received, err
 }
 
 // list lists the objects, and updates the handler with all of them.
@@ -90,11 +101,7 @@ func (f *tableFollower) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.lost {
-		f.lost = false
-		f.handler.Found()
-	}
-	f.version = all.Version
+	f.lost, f.version = false, all.Version
 	f.handler.Update(TableUpdate{Resource: f.of.Resource, Columns: all.Columns, Rows: all.Rows, All: true})
 	return nil
 }
@@ -106,11 +113,11 @@ func (f *tableFollower) events(ctx context.Context) (received bool, err error) {
 		return false, err
 	}
 	err = EachEvent(ctx, events, func(event watch.Event) error {
-		received = true
 		table, ok := event.Object.(*metav1.Table)
 		if !ok {
 			return apierrors.FromObject(event.Object)
 		}
+		received = true
 		rows, err := rowsOf(table)
 		if err != nil {
 			return err

@@ -93,7 +93,6 @@ func (f *feed) once(ctx context.Context, of cli.Selection) error {
 	return f.cluster.tables.Follow(ctx, of, page.Version, cli.TableHandler{
 		Update: f.hub.apply,
 		Lost:   func(err error) { f.lose(ctx, of.Resource, err) },
-		Found:  func() { f.hub.find(of.Resource) },
 	})
 }
 

@@ -167,15 +167,13 @@ func (h *hub) refuse(resource, why string) {
 	})
 }
 
-// lose keeps the rows of a resource, which may be old now. find ends that.
+// lose keeps the rows of a resource, which may be old now. list ends that.
 func (h *hub) lose(resource, why string) {
 	h.update(resource, func(t *table) (bool, []rowKey) {
 		t.lost = why
 		return false, nil
 	})
 }
-
-func (h *hub) find(resource string) { h.lose(resource, "") }
 
 // trim removes the oldest rows beyond the limit, and returns their keys.
 func (t *table) trim() (removed []rowKey) {

@@ -167,7 +167,6 @@ func (w *statusWatch) follow(ctx context.Context, resource, version string, upda
 			case <-ctx.Done():
 			}
 		},
-		Lost:  func(err error) { w.note("Trying again: %v", err) },
-		Found: func() {},
+		Lost: func(err error) { w.note("Trying again: %v", err) },
 	})
 }

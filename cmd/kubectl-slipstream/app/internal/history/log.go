@@ -176,16 +176,16 @@ func (l *changeLog) list(
 				found = append(found, *change)
 			}
 		}
-		if limit > 0 {
-			found = newest(found, limit)
-		}
-		// In one namespace, all further changes are older.
-		enough := !l.allNamespaces && (limit > 0 && len(found) >= limit || endsBefore(page.Items, oldest))
+		// All further changes are older.
+		enough := limit > 0 && len(found) >= limit || endsBefore(page.Items, oldest)
 		if options.Continue = page.Continue; options.Continue == "" || enough {
 			break
 		}
 	}
-	return newest(found, len(found)), version, nil
+	if limit == 0 {
+		limit = len(found)
+	}
+	return newest(found, limit), version, nil
 }
 
 // within reports whether a change was made after a time, and not after until.
