@@ -5,7 +5,9 @@ package dashboard
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -149,7 +151,7 @@ var connection = regexp.MustCompile(`\b(dial|read|write) (tcp|udp)(: lookup)? \S
 
 // text returns a text of a command or the server as the page may show it.
 func (c *cluster) text(of string) string {
-	return connection.ReplaceAllString(c.hidden.Replace(printable.Text(of)), "$1 $2")
+	return c.hidden.Replace(connection.ReplaceAllString(printable.Text(of), "$1 $2:"))
 }
 
 const (
@@ -157,25 +159,48 @@ const (
 	unreachableDo = "kubectl cluster-info shows whether kubectl reaches it"
 )
 
-// isUnreachable reports whether there was no connection to the API server. The error has the addresses of both ends.
-func isUnreachable(err error) bool {
+// connectionError returns what the page shows of an error of the connection to the API server, and an empty text for another error. The
+// error has the addresses of both ends.
+func (c *cluster) connectionError(err error) string {
 	var failed *url.Error
-	var dial *net.OpError
-	return (errors.As(err, &failed) || errors.As(err, &dial)) && !cli.IsOver(err)
+	var broken *net.OpError
+	if !errors.As(err, &failed) && !errors.As(err, &broken) || cli.IsOver(err) {
+		return ""
+	}
+	if isSilent(err) {
+		return unreachable
+	}
+	if other := (x509.HostnameError{}); errors.As(err, &other) {
+		return "The certificate of the API server is for another name" // The error has the addresses in the certificate.
+	}
+	for failed = nil; errors.As(err, &failed); {
+		err = failed.Err
+	}
+	return "The connection to the API server failed: " + c.text(err.Error())
+}
+
+// isSilent reports whether a connection failed because the other end does not respond.
+func isSilent(err error) bool {
+	var broken *net.OpError
+	if errors.As(err, &broken) { // Its operation may also be that of a proxy, or an alert of TLS.
+		return slices.Contains([]string{"dial", "read", "write"}, broken.Op)
+	}
+	var timed net.Error
+	return errors.As(err, &timed) && timed.Timeout() || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // failure returns what the page shows of the error of a command, which explains itself.
 func (c *cluster) failure(err error) string {
-	if isUnreachable(err) {
-		return unreachable + "\n" + unreachableDo
+	if text := c.connectionError(err); text != "" {
+		return text + "\n" + unreachableDo
 	}
 	return c.text(err.Error())
 }
 
 // explain returns what the page shows of an error: the message of the server, and what the user can do about it.
 func (c *cluster) explain(ctx context.Context, err error) (text, do string) {
-	if isUnreachable(err) {
-		return unreachable, unreachableDo
+	if text := c.connectionError(err); text != "" {
+		return text, unreachableDo
 	}
 	do, err = cli.HintOf(cli.Explain(ctx, c.config, err))
 	return c.text(err.Error()), c.text(do)
