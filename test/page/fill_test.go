@@ -67,6 +67,9 @@ var environments = map[string]string{
 	"erin":  "",                                                                 // not synced yet
 }
 
+// olderChanges is the number of changes that come first. They are more than the page has before it reads older ones.
+const olderChanges = 210
+
 // fill creates what the screens show.
 func (s *testCluster) fill(t *testing.T) {
 	t.Helper()
@@ -85,7 +88,11 @@ func (s *testCluster) fillProduction(t *testing.T) {
 	s.Patch(t, production, "gitrepoconfig/main", `{"spec":{"push":{"interval":"100ms"}}}`)
 	s.Apply(t, people.In(production, "admin", ann)+people.In(production, "edit", eve)+namespace(team)+people.In(team, "slipstream-view", tim))
 	s.mirror.Watch(t, "all", "configmaps", "deployments", "secrets")
-	s.person(t, ann).ApplyIn(t, production, shop)
+	var older strings.Builder
+	for i := range olderChanges {
+		fmt.Fprintf(&older, "{apiVersion: v1, kind: ConfigMap, metadata: {name: older-%03d}}\n---\n", i)
+	}
+	s.person(t, ann).ApplyIn(t, production, older.String()+shop)
 }
 
 // fillTeam creates a catalog and environments of all states.

@@ -70,6 +70,21 @@ export async function numbers(scene) {
   assert.match(page.url(), /q=dana/, "the filter can be linked to");
 }
 
+// older reads the changes of all namespaces until there are no more.
+export async function older(scene) {
+  const page = await scene.open(victor, screens.History);
+  const list = page.getByRole("grid", { name: "Changes, newest first" });
+  await list.waitFor();
+  const more = page.getByRole("button", { name: "Show older changes" });
+  await more.dispatchEvent("click"); // A real click scrolls there first, which reads them, too.
+  await page.getByText("These are all that are kept").waitFor();
+  await more.waitFor({ state: "detached" });
+  const count = Number(await list.getAttribute("aria-rowcount"));
+  assert.ok(count > 210, `${count} rows`);
+  await page.evaluate(() => window.scrollTo(0, document.documentElement.scrollHeight));
+  await list.getByRole("link", { name: /older-/ }).first().waitFor();
+}
+
 // live changes production and sees it without a reload.
 export async function live(scene) {
   const page = await scene.open(victor, "#/environments");

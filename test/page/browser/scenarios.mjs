@@ -7,13 +7,14 @@ import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./atta
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
 import { keyboard, keysOff } from "./keyboard.mjs";
-import { live, numbers, overview, steady } from "./overview.mjs";
+import { live, numbers, older, overview, steady } from "./overview.mjs";
 import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
 
 // scenarios are all scenarios, in the order in which they run: those that only look at the page come before those that change something.
 export const scenarios = {
   "Screens/Overview": overview,
   "Screens/Numbers": numbers,
+  "Screens/Older": older,
   "Screens/LiveChange": live,
   "Screens/RowsStay": steady,
   "Access/Viewer": viewer,

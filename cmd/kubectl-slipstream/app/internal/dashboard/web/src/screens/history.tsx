@@ -13,8 +13,6 @@ import { hello, keyOf, type Row, table } from "../store";
 import { count } from "../time";
 
 const page = 200;
-// mostPages is the number of pages that are read of all namespaces, whose changes are not in the order of time.
-const mostPages = 10;
 
 type Query = Record<string, string>;
 
@@ -52,14 +50,19 @@ export function HistoryScreen(): JSX.Element {
             items={items}
             view={JSON.stringify(query)}
             namespaces={(query.namespace ?? "") === ""}
-            end={older.more}
+            {...(older.more ? { end: older.more } : {})}
             empty={older.loading ? <Skeleton label="Loading changes" /> : <NoChanges filtered={Object.values(query).some(Boolean)} />}
           />
         )}
       </Tables>
       <p class="hint" aria-live="polite">
-        {older.loading ? "Loading older changes" : `${count(items.length, "change")}. ${older.note}`}
+        {older.loading ? "Loading older changes" : `${count(items.length, "change")}.${older.complete ? " These are all that are kept. Older history is in Git." : ""}`}
       </p>
+      {older.more && (
+        <button type="button" class="quiet small" onClick={older.more}>
+          Show older changes
+        </button>
+      )}
     </>
   );
 }
@@ -80,13 +83,15 @@ interface Older {
   rows: Row[];
   loading: boolean;
   error: string;
-  note: string;
-  more: () => void;
+  // complete is set once all have been read.
+  complete: boolean;
+  // more reads the next page. It is absent while it cannot.
+  more?: () => void;
 }
 
 const none: Listing = { columns: [], rows: [], continue: "" };
 
-// useOlder reads changes from the server, page by page: of a namespace as the user scrolls, of all namespaces if something is selected.
+// useOlder reads changes from the server, newest first, page by page as the user scrolls.
 function useOlder(query: Query): Older {
   const [listing, setListing] = useState(none);
   const [loading, setLoading] = useState(false);
@@ -94,18 +99,13 @@ function useOlder(query: Query): Older {
   const stop = useRef(new AbortController());
   const namespace = query.namespace || hello.value?.namespace || "";
   const fields = fieldsOf(query);
-  const key = JSON.stringify([namespace, fields]);
-  const all = namespace === "";
-  const read = async (from: Listing, pages: number) => {
+  const read = async (from: Listing) => {
     setLoading(true);
+    setError("");
     const { signal } = stop.current;
-    let sum = from;
     try {
-      for (let i = 0; i < pages && (i === 0 || sum.continue !== ""); i++) {
-        const next = await list({ resource: "changes", namespace, fields, limit: page, continue: sum.continue }, signal);
-        sum = { columns: next.columns, rows: [...sum.rows, ...next.rows], continue: next.continue };
-        setListing(sum);
-      }
+      const next = await list({ resource: "changes", namespace, fields, limit: page, continue: from.continue }, signal);
+      if (!signal.aborted) setListing({ columns: next.columns, rows: [...from.rows, ...next.rows], continue: next.continue });
     } catch (e) {
       if (!isAbort(e)) setError(messageOf(e));
     } finally {
@@ -114,18 +114,13 @@ function useOlder(query: Query): Older {
   };
   useEffect(() => {
     setListing(none);
-    setError("");
     stop.current = new AbortController();
-    if (!all || Object.keys(fields).length > 0) void read(none, all ? mostPages : 1);
-    else setLoading(false);
+    void read(none);
     return () => stop.current.abort();
-  }, [key]);
-  const complete = listing.columns.length > 0 && listing.continue === "";
-  const note = all ? (complete ? "" : "Select a namespace to see older ones.") : complete ? "These are all that are kept. Older history is in Git." : "";
-  const more = () => {
-    if (!all && !loading && listing.continue !== "" && error === "") void read(listing, 1);
-  };
-  return { columns: listing.columns, rows: listing.rows, loading, error, note, more };
+  }, [JSON.stringify([namespace, fields])]);
+  const { columns, rows } = listing;
+  const older = { columns, rows, loading, error, complete: columns.length > 0 && listing.continue === "" };
+  return loading || listing.continue === "" ? older : { ...older, more: () => void read(listing) };
 }
 
 function Filters({ query, items }: { query: Query; items: ChangeRow[] }): JSX.Element {
