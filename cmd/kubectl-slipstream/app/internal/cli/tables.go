@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -26,6 +27,9 @@ const (
 	asTable = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	// tablePage is the number of rows that are read at once.
 	tablePage = 250
+	// minWatch is half of the longest time of a watch, as in client-go. The API server checks permissions only at the beginning of one, and
+	// lets it last for half an hour and longer by itself.
+	minWatch = 5 * time.Minute
 	// noCell is what a table has for an empty cell.
 	noCell = "<none>"
 	// manyRetries is the default of client-go. What is repeated anyway has fewRetries, so that a failure is noticed soon.
@@ -168,8 +172,10 @@ func (t *Tables) Get(ctx context.Context, resource, namespace, name string) (*Ro
 
 // watch watches objects from a resourceVersion. The objects of events are tables.
 func (t *Tables) watch(ctx context.Context, of Selection, version string) (watch.Interface, error) {
+	seconds := int64((minWatch + rand.N(minWatch)).Seconds()) //nolint:gosec // It spreads the load, and is not secret.
 	return t.request(of.Resource, of.Namespace, &metav1.ListOptions{
 		LabelSelector: of.Labels, FieldSelector: of.Fields, ResourceVersion: version, Watch: true, AllowWatchBookmarks: true,
+		TimeoutSeconds: &seconds,
 	}).Watch(ctx)
 }
 
