@@ -109,6 +109,14 @@ func TestResolveWithoutDiff(t *testing.T) {
 	}
 }
 
+// TestResolveAllButOne says that one field stays in conflict.
+func TestResolveAllButOne(t *testing.T) {
+	_, notes, code, err := conflictingServer(t).in(t, "resolve", "alice", "--keep=deployment/web", "--take=deployment/worker/spec/replicas")
+	if code != 0 || err != nil || !strings.Contains(notes, "1 field stays in conflict\n") {
+		t.Errorf("exit code %d, %v, printed %q", code, err, notes)
+	}
+}
+
 // TestResolveLimitsTheRequest reads the conflicts without the time limit, which begins after the questions.
 func TestResolveLimitsTheRequest(t *testing.T) {
 	s := conflictingServer(t)
@@ -136,7 +144,7 @@ func TestResolveWaitsForFields(t *testing.T) {
 		recordPath: recordLives(v1alpha1.SyncRecord{State: v1alpha1.SyncStateConflicted}),
 	}, nil)
 	out, _, code, err := s.in(t, "resolve", "alice")
-	if code != 4 || err == nil || !strings.HasPrefix(out, "Deployment/web /spec/replicas\n") {
+	if code != 4 || err == nil || !strings.HasPrefix(err.Error(), "1 field waits for a decision") || !strings.HasPrefix(out, "Deployment/web /spec/replicas\n") {
 		t.Errorf("exit code %d, %v: %s", code, err, out)
 	}
 }

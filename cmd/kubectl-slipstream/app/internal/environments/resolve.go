@@ -98,7 +98,7 @@ func (r *resolve) run(ctx context.Context, argument string) error {
 		return err
 	}
 	if n := undecidedOf(conflicts); n > 0 {
-		_, _ = fmt.Fprintf(r.ErrOut, "%s stay in conflict\n", summary.Count(n, "field")) // Nothing depends on it.
+		_, _ = fmt.Fprintf(r.ErrOut, "%s in conflict\n", fieldsThat(n, "stays", "stay")) // Nothing depends on it.
 	}
 	return r.request(ctx, of, name, conflicts)
 }
@@ -193,8 +193,17 @@ func (r *resolve) ask(ctx context.Context, conflicts []*conflict) error {
 			return err
 		}
 	}
-	return cli.Conflict("%s wait for a decision, and there is no terminal to ask on: add --keep, --take, --keep=FIELD or --take=FIELD",
-		summary.Count(len(conflicts), "field"))
+	return cli.Conflict("%s for a decision, and there is no terminal to ask on: add --keep, --take, --keep=FIELD or --take=FIELD",
+		fieldsThat(len(conflicts), "waits", "wait"))
+}
+
+// fieldsThat returns a number of fields with the verb for one or for several.
+func fieldsThat(n int, one, several string) string {
+	verb := several
+	if n == 1 {
+		verb = one
+	}
+	return summary.Count(n, "field") + " " + verb
 }
 
 // askAll asks about each conflict. The end of the answers leaves the others undecided.
