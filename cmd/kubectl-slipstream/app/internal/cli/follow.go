@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,7 +104,15 @@ func (p *Progress) Say(line string) {
 // to end the wait.
 func WaitNotice(what string, timeout time.Duration) string {
 	if timeout > 0 {
-		return fmt.Sprintf("Waiting until the %s has ended, for at most %s. Ctrl-C ends the wait, and the %s continues", what, timeout, what)
+		return fmt.Sprintf("%s%s has ended, for at most %s%s%s continues", waitsUntil, what, timeout, endsWait, what)
 	}
-	return fmt.Sprintf("Waiting until the %s has ended. Ctrl-C ends the wait, and the %s continues; --timeout limits the wait", what, what)
+	return fmt.Sprintf("%s%s has ended%s%s continues; --timeout limits the wait", waitsUntil, what, endsWait, what)
+}
+
+// The parts of a WaitNotice by which IsWaitNotice finds it.
+const waitsUntil, endsWait = "Waiting until the ", ". Ctrl-C ends the wait, and the "
+
+// IsWaitNotice reports whether a line is a WaitNotice, which only makes sense on a terminal.
+func IsWaitNotice(line string) bool {
+	return strings.HasPrefix(line, waitsUntil) && strings.Contains(line, endsWait)
 }

@@ -41,6 +41,8 @@ type cluster struct {
 	identities authentication.SelfSubjectReviewInterface
 	// context is the name of the context of the kubeconfig, empty without one.
 	context string
+	// contexts is the number of contexts of the kubeconfig.
+	contexts int
 	// rest is the configuration of the clients.
 	rest *rest.Config
 	// hidden are texts that no message to the page contains: the address of the API server, and the paths of kubeconfigs.
@@ -60,7 +62,7 @@ func connect(config *genericclioptions.ConfigFlags) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.context = raw.CurrentContext
+	c.context, c.contexts = raw.CurrentContext, len(raw.Contexts)
 	if given := config.Context; given != nil && *given != "" {
 		c.context = *given
 	}

@@ -161,7 +161,7 @@ func (d *dashboard) namespace(ctx context.Context, cluster *cluster) (namespace,
 }
 
 // newRuns returns what runs commands with the cluster and the user of flags. The context is fixed, so that commands do not follow another
-// kubectl config use-context.
+// kubectl config use-context. If there are several, the page shows it, so that commands that a user copies do not either.
 func newRuns(plugin Plugin, flags *pflag.FlagSet, cluster *cluster) *runs {
 	r := &runs{plugin: plugin, config: cluster.rest, timeout: runTimeout}
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -184,6 +184,9 @@ func newRuns(plugin Plugin, flags *pflag.FlagSet, cluster *cluster) *runs {
 	})
 	if context := "--context=" + cluster.context; cluster.context != "" && !slices.Contains(r.connection, context) {
 		r.connection = append(r.connection, context)
+		if cluster.contexts > 1 {
+			r.shown = append(r.shown, context)
+		}
 	}
 	return r
 }

@@ -60,11 +60,31 @@ type invocation struct {
 	arguments []string
 	flags     []string
 	namespace string
+	// dryRun makes it a preview. asks is set if the command asks unless it has --yes.
+	dryRun, asks bool
+}
+
+// previewed returns the command that is run after the preview.
+func (i *invocation) previewed() *invocation {
+	run := *i
+	run.dryRun = false
+	return &run
+}
+
+// allFlags returns the flags, with the one that makes it a preview or lets it write without a question.
+func (i *invocation) allFlags() []string {
+	switch {
+	case i.dryRun:
+		return append(slices.Clone(i.flags), "--dry-run="+cli.DryRunServer)
+	case i.asks:
+		return append(slices.Clone(i.flags), "--yes")
+	}
+	return i.flags
 }
 
 // args returns the arguments of the command. No word behind -- is a flag.
 func (i *invocation) args() []string {
-	args := append([]string{i.command}, i.flags...)
+	args := append([]string{i.command}, i.allFlags()...)
 	if i.namespace != "" {
 		args = append(args, "--namespace="+i.namespace)
 	}
@@ -73,7 +93,7 @@ func (i *invocation) args() []string {
 
 // line returns the command as a user writes it, with the flags of the connection.
 func (i *invocation) line(connection []string) string {
-	words := slices.Concat([]string{"kubectl", "slipstream", i.command}, i.arguments, i.flags)
+	words := slices.Concat([]string{"kubectl", "slipstream", i.command}, i.arguments, i.allFlags())
 	if i.namespace != "" {
 		words = append(words, "-n", i.namespace)
 	}
@@ -91,7 +111,9 @@ func invoke(a action, of target, chosen options, change *v1alpha1.Change, previe
 			return nil, &refusal{http.StatusBadRequest, fmt.Sprintf("%s has no option %q", a.name, name), ""}
 		}
 	}
-	i := &invocation{command: a.command, arguments: []string{a.prefix + of.Name}, namespace: of.Namespace}
+	i := &invocation{
+		command: a.command, arguments: []string{a.prefix + of.Name}, namespace: of.Namespace, dryRun: preview && a.writes, asks: a.asks,
+	}
 	if of.Resource == ofObjects {
 		i.arguments = nil
 	}
@@ -100,12 +122,6 @@ func invoke(a action, of target, chosen options, change *v1alpha1.Change, previe
 	}
 	if err := i.add(a, &chosen); err != nil {
 		return nil, err
-	}
-	switch {
-	case preview && a.writes:
-		i.flags = append(i.flags, "--dry-run="+cli.DryRunServer)
-	case a.asks:
-		i.flags = append(i.flags, "--yes")
 	}
 	return i, nil
 }

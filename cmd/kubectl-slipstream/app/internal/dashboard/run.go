@@ -58,6 +58,8 @@ type runRequest struct {
 type (
 	commandMessage struct {
 		Command string `json:"command"`
+		// Run is the command that a preview is of, as it will be run. It is empty if this is no preview.
+		Run string `json:"run,omitempty"`
 	}
 	outMessage struct {
 		Out string `json:"out"`
@@ -99,7 +101,11 @@ func (w *workspace) run(c *call) error {
 	writer := newStreamWriter(c.w)
 	defer writer.end()
 	out := &runOutput{to: writer, cluster: w.cluster, cancel: cancel}
-	out.send(commandMessage{invoked.line(w.runs.shown)})
+	command := commandMessage{Command: invoked.line(w.runs.shown)}
+	if request.Preview {
+		command.Run = invoked.previewed().line(w.runs.shown)
+	}
+	out.send(command)
 	out.send(w.runs.execute(ctx, invoked, out))
 	return errClosed
 }
@@ -132,7 +138,7 @@ func (w *workspace) invocation(ctx context.Context, request *runRequest) (*invoc
 // execute runs a command, and returns how it ended.
 func (r *runs) execute(ctx context.Context, invoked *invocation, out *runOutput) exitMessage {
 	printed := &lineWriter{write: func(line string) { out.send(outMessage{line}) }, cluster: out.cluster}
-	noted := &lineWriter{write: func(line string) { out.send(noteMessage{line}) }, cluster: out.cluster}
+	noted := &lineWriter{write: out.note, cluster: out.cluster}
 	command := r.plugin(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: noted}, r.config)
 	command.SetArgs(append(slices.Clone(r.connection), invoked.args()...))
 	err := command.ExecuteContext(ctx)
@@ -164,6 +170,13 @@ func (o *runOutput) send(message any) {
 	if err := o.to.write(message); err != nil {
 		o.failed = true
 		o.cancel()
+	}
+}
+
+// note sends a line of the error output, unless it is about keys of a terminal.
+func (o *runOutput) note(line string) {
+	if !cli.IsWaitNotice(line) {
+		o.send(noteMessage{line})
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
@@ -189,6 +191,55 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// TestPreviewedCommand shows the command that is run after a preview, which does not ask.
+func TestPreviewedCommand(t *testing.T) {
+	c := newCluster(t)
+	p := login(t, c)
+	for request, want := range map[string]string{
+		`{"action":"undo","resource":"changes","namespace":"shop","name":"a-1","preview":true}`: "kubectl slipstream undo a-1 --yes -n shop",
+		`{"action":"sync",` + alice + `,"options":{"force":true},"preview":true}`:               "kubectl slipstream sync alice --force -n teams",
+		`{"action":"diff",` + alice + `}`:                                                       "",
+	} {
+		if want != "" {
+			want += " --kubeconfig=KUBECONFIG --server=SERVER"
+		}
+		if m := p.stream(t, "/api/run", request).next(t); m == nil || m.Run != want {
+			t.Errorf("%s\nwill run %+v\nwant     %s", request, m, want)
+		}
+	}
+}
+
+// TestNoTerminal leaves out what a command prints about the keys of a terminal while it waits.
+func TestNoTerminal(t *testing.T) {
+	c := newCluster(t)
+	const records = "namespaces/teams/syncstatuses"
+	c.objects[records] = map[string]any{"apiVersion": "configbutler.ai/v1alpha1", "kind": "SyncStatusList", "metadata": map[string]any{"resourceVersion": "7"}}
+	c.objects["namespaces/teams/environments/alice/sync"] = map[string]any{
+		"apiVersion": "configbutler.ai/v1alpha1", "kind": "SyncRequest", "metadata": map[string]any{"name": "alice"},
+		"status": map[string]any{"accepted": true, "syncStatuses": []string{"alice-1"}},
+	}
+	p := login(t, c, "--allow-changes")
+	run := p.stream(t, "/api/run", `{"action":"sync",`+alice+`}`)
+	for path := ""; path != records; path = <-c.watched {
+	}
+	const record = `{"apiVersion":"configbutler.ai/v1alpha1","kind":"SyncStatus","metadata":{"namespace":"teams","name":"alice-1","resourceVersion":"8"%s},
+		"spec":{"type":"Environment"},"status":{"state":"InProgress"}}`
+	events := c.latest(records)
+	events <- metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: fmt.Appendf(nil, record, "")}}
+	events <- metav1.WatchEvent{Type: "BOOKMARK", Object: runtime.RawExtension{Raw: fmt.Appendf(nil, record, `,"annotations":{"k8s.io/initial-events-end":"true"}`)}}
+	for m := run.next(t); m != nil; m = run.next(t) {
+		if m.Note == "" {
+			continue
+		}
+		if strings.Contains(m.Note, "Ctrl-C") {
+			t.Errorf("noted %q", m.Note)
+		}
+		run.cancel() // It would wait until the sync has ended.
+		return
+	}
+	t.Error("no progress was noted")
+}
+
 // TestEndOfRun ends a command when the page closes the request, and limits the number of commands.
 func TestEndOfRun(t *testing.T) {
 	c := newCluster(t)
@@ -259,7 +310,7 @@ func TestContext(t *testing.T) {
 	if *end.Exit != 0 || out != "environment/alice unpinned\n" || len(c.written()) != 1 {
 		t.Errorf("ended with %d %q after %q", *end.Exit, end.Error, out)
 	}
-	if command != "kubectl slipstream unpin alice -n teams --kubeconfig=KUBECONFIG" {
+	if command != "kubectl slipstream unpin alice -n teams --kubeconfig=KUBECONFIG --context=prod" {
 		t.Errorf("the command is %q", command)
 	}
 	// The same context leads to another cluster now: kind create cluster, for example, writes that.
