@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 
-import { jane, production, row, screens, team } from "./scene.mjs";
+import { jane, production, row, screens, show, team } from "./scene.mjs";
 
 // act runs an action by its button, and returns what its dialog shows at the end. command is a part of the command line that the dialog shows.
 async function act(page, button, command, { fill = async () => {}, result = "Done." } = {}) {
@@ -11,12 +11,7 @@ async function act(page, button, command, { fill = async () => {}, result = "Don
   const dialog = page.getByRole("dialog");
   await fill(dialog);
   await dialog.getByText(command).first().waitFor();
-  const allow = dialog.getByRole("button", { name: "Allow changes" });
-  if (await allow.isVisible()) {
-    assert.ok(await dialog.getByRole("button", { name: "Run", exact: true }).isDisabled(), "an action can be run before changes are allowed");
-    await allow.click();
-  }
-  await dialog.getByRole("button", { name: "Run", exact: true }).click();
+  await run(dialog);
   await dialog.getByText(result).first().waitFor().catch(async (error) => {
     throw new Error(`${command} does not end with ${result}: ${await dialog.innerText()}\n${error.message}`);
   });
@@ -24,6 +19,28 @@ async function act(page, button, command, { fill = async () => {}, result = "Don
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await dialog.waitFor({ state: "detached" });
   return shown;
+}
+
+// run runs what a dialog shows, after changes are allowed. name is that of the button.
+async function run(dialog, name = "Run") {
+  const allow = dialog.getByRole("button", { name: "Allow changes" });
+  if (await allow.isVisible()) {
+    assert.ok(await dialog.getByRole("button", { name, exact: true }).isDisabled(), "an action can be run before changes are allowed");
+    await allow.click();
+  }
+  await dialog.getByRole("button", { name, exact: true }).click();
+}
+
+// save saves what a dialog shows: fields, each with its value before and after.
+async function save(page, fields) {
+  const dialog = page.getByRole("dialog");
+  for (const values of fields) {
+    const line = dialog.getByRole("row").filter({ hasText: values[0] });
+    await line.waitFor();
+    assert.deepEqual(await line.getByRole("cell").allInnerTexts(), values);
+  }
+  await run(dialog, "Save");
+  await dialog.waitFor({ state: "detached" });
 }
 
 // button returns a button of the screen by its name, in a part of it.
@@ -72,16 +89,39 @@ export async function explained(scene) {
   await dialog.getByRole("region", { name: "Output" }).getByText("production").first().waitFor();
 }
 
-// conflict decides about the fields of a conflict.
+// overwritten warns before a sync overwrites what was changed by hand in an environment that is no branch.
+export async function overwritten(scene) {
+  await scene.kubectl(jane, ["set", "image", "deployment/api", "main=shop/api:hand", "-n", "bob"]);
+  const page = await scene.open(jane, screens["Environment behind"]);
+  await button(page.getByRole("main"), /^Take everything/).click();
+  const dialog = page.getByRole("dialog");
+  const warning = dialog.getByRole("status").filter({ hasText: "This overwrites 1 field" });
+  await warning.getByText("Deployment/api spec.template.spec.containers[main].image").waitFor();
+  await warning.getByText("kubectl-set").waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await image(scene, "bob", "api"), "shop/api:hand");
+}
+
+// conflict leads to the decision from the inbox and from the end of a sync, and decides about the fields.
 export async function conflict(scene) {
-  const page = await scene.open(jane, screens["Environment with a conflict"]);
+  const page = await scene.open(jane);
+  const dialog = page.getByRole("dialog");
+  await row(page.getByRole("grid", { name: "What waits for you" }), `${team}/dana`).getByRole("button", { name: "Decide now" }).click();
+  await dialog.getByText("shop/api:dana").first().waitFor();
+  await dialog.getByText("shop/api:2").first().waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await show(page, screens["Environment with a conflict"]);
   const main = page.getByRole("main");
-  await main.getByText("shop/api:dana").first().waitFor();
-  await main.getByText("shop/api:2").first().waitFor();
-  const field = (name) => main.getByRole("group", { name });
+  assert.equal(await main.getByRole("button", { name: "Take", exact: true }).count(), 0, "a conflict is offered as a change to take");
+  await button(main, "Take everything").click();
+  await dialog.getByText("2 fields were changed here and in the catalog").waitFor();
+  await run(dialog);
+  await dialog.getByText(/^Fields are in conflict/).waitFor();
+  await dialog.getByRole("button", { name: "Decide now" }).click();
+  const field = (name) => dialog.getByRole("group", { name });
   await field(/\/image$/).getByRole("radio", { name: /Ours/ }).check();
   await field(/\/memory$/).getByRole("radio", { name: /Theirs/ }).check();
-  await act(page, button(main, "Resolve 2 fields"), "kubectl slipstream resolve dana");
+  await act(page, button(dialog, "Resolve 2 fields"), "kubectl slipstream resolve dana");
   await stateOf(page, /^Synced/);
   assert.equal(await image(scene, "dana", "api"), "shop/api:dana");
   assert.equal(await scene.kubectl(jane, ["get", "deployment/api", "-n", "dana", "-o", "jsonpath={..resources.limits.memory}"]), "128Mi");
@@ -98,21 +138,21 @@ export async function retried(scene) {
   await stateOf(page, /^Synced/);
 }
 
-// automatic switches automatic syncs on and off.
+// automatic switches automatic syncs on and off. A dialog shows what is written before it is.
 export async function automatic(scene) {
   const page = await scene.open(jane, screens["Environment behind"]);
   const auto = page.getByRole("switch", { name: "Auto-sync" });
-  const allow = page.getByRole("banner").getByRole("switch", { name: "Allow changes" });
-  if (await allow.getAttribute("aria-checked") === "false") {
-    await allow.click();
-  }
-  await page.getByRole("switch", { name: "Allow changes", checked: true }).waitFor();
   for (const on of [true, false]) {
     await auto.click();
+    await page.getByRole("dialog").getByText(`kubectl patch environment bob --type=merge -p '{"spec":{"autoSync":${on}}}' -n ${team}`).waitFor();
+    assert.equal(await autoSync(scene), !on, "the switch is saved before the user agrees");
+    await save(page, [["spec.autoSync", `${!on}`, `${on}`]]);
     await page.getByRole("switch", { name: "Auto-sync", checked: on }).waitFor();
-    assert.equal(await scene.kubectl(jane, ["get", "environment/bob", "-n", team, "-o", "jsonpath={.spec.autoSync}"]) === "true", on);
+    assert.equal(await autoSync(scene), on);
   }
 }
+
+const autoSync = async (scene) => await scene.kubectl(jane, ["get", "environment/bob", "-n", team, "-o", "jsonpath={.spec.autoSync}"]) === "true";
 
 // catalogActions reads the source again, pauses, and returns to a revision.
 export async function catalogActions(scene) {
@@ -187,15 +227,13 @@ export async function settings(scene) {
   const main = page.getByRole("main");
   const perMinute = main.getByLabel("Syncs per minute");
   await perMinute.fill("9999");
-  const allow = main.getByRole("button", { name: "Allow changes" });
-  if (await allow.isVisible()) {
-    await allow.click();
-  }
   await button(main, "Save").click();
+  await save(page, [["spec.maxSyncsPerMinute", "10000", "9999"]]);
   await main.getByText("Saved.").waitFor();
   assert.equal(await scene.kubectl(jane, ["get", "syncpolicy/default", "-o", "jsonpath={.spec.maxSyncsPerMinute}"]), "9999");
   await perMinute.fill("0");
   await button(main, "Save").click();
+  await save(page, [["spec.maxSyncsPerMinute", "9999", "0"]]);
   await main.getByText(/greater than or equal to 1|at least 1|from 1/).first().waitFor();
   assert.equal(await scene.kubectl(jane, ["get", "syncpolicy/default", "-o", "jsonpath={.spec.maxSyncsPerMinute}"]), "9999");
 }
@@ -206,11 +244,8 @@ export async function outdated(scene) {
   const main = page.getByRole("main");
   await main.getByLabel("Syncs per minute").fill("8888");
   await scene.kubectl(jane, ["patch", "syncpolicy/default", "--type=merge", "-p", '{"spec":{"maxSyncsPerMinute":10000}}']);
-  const allow = main.getByRole("button", { name: "Allow changes" });
-  if (await allow.isVisible()) {
-    await allow.click();
-  }
   await button(main, "Save").click();
+  await save(page, []);
   await main.getByText(/has changed/).first().waitFor();
   assert.equal(await scene.kubectl(jane, ["get", "syncpolicy/default", "-o", "jsonpath={.spec.maxSyncsPerMinute}"]), "10000");
 }

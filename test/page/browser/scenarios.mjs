@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { accessible, wide } from "./accessibility.mjs";
-import { automatic, catalogActions, conflict, environmentActions, explained, gitActions, history, outdated, pipelineActions, retried, settings } from "./actions.mjs";
+import { automatic, catalogActions, conflict, environmentActions, explained, gitActions, history, outdated, overwritten, pipelineActions, retried, settings } from "./actions.mjs";
 import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./attacks.mjs";
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
@@ -40,6 +40,7 @@ export const scenarios = {
   "Connection/ClusterLost": clusterLost,
   "Connection/PluginLost": pluginLost,
   "Actions/Explained": explained,
+  "Actions/Overwritten": overwritten,
   "Actions/Environment": environmentActions,
   "Actions/Conflict": conflict,
   "Actions/Retry": retried,

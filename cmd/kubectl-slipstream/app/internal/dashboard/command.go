@@ -136,10 +136,12 @@ func (d *dashboard) workspace(ctx context.Context, all *sync.WaitGroup, flags *p
 	if err != nil {
 		return nil, err
 	}
-	w := newWorkspace(cluster, newRuns(d.plugin, flags, cluster), following(ctx, all, cluster, namespace))
+	runs := newRuns(d.plugin, flags, cluster)
+	w := newWorkspace(cluster, runs, following(ctx, all, cluster, namespace))
 	w.allow.Store(d.allowChanges)
 	w.hello = hello{
 		Type: "hello", User: cluster.user(ctx), Context: cluster.context, Namespace: namespace, Note: note, Version: buildversion.Version(),
+		Flags: runs.flags(),
 	}
 	return w, nil
 }

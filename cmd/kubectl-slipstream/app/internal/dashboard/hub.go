@@ -255,6 +255,8 @@ type (
 		Hosted bool `json:"hosted,omitempty"`
 		// LogoutURL is where the browser goes after a user has logged out, empty if it stays.
 		LogoutURL string `json:"logoutURL,omitempty"`
+		// Flags are those of the connection, which commands on the page need.
+		Flags string `json:"flags,omitempty"`
 	}
 	tableMessage struct {
 		Type     string   `json:"type"`

@@ -156,9 +156,9 @@ func (p *page) read(t *testing.T, path string, body, into any) {
 
 // message is one of a stream or of a run.
 type message struct {
-	Type, Resource, Error, User, Context, Namespace, Note, Command, Run, Out string
-	Columns                                                                  []string
-	Rows                                                                     []struct {
+	Type, Resource, Error, User, Context, Namespace, Note, Command, Run, Out, Flags string
+	Columns                                                                         []string
+	Rows                                                                            []struct {
 		Namespace, Name, Version, At string
 		Labels                       map[string]string
 		Cells                        []string

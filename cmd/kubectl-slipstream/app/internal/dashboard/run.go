@@ -46,6 +46,15 @@ type runs struct {
 	timeout time.Duration
 }
 
+// flags returns the flags of the connection that the page may know, as a user writes them.
+func (r *runs) flags() string {
+	words := make([]string, len(r.shown))
+	for i, flag := range r.shown {
+		words[i] = cli.Quoted(flag)
+	}
+	return strings.Join(words, " ")
+}
+
 // runRequest is the request to run a command.
 type runRequest struct {
 	target

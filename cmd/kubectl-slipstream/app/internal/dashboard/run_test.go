@@ -302,7 +302,7 @@ func TestContext(t *testing.T) {
 	use("prod")
 	p := start(t, "--kubeconfig", path, "--allow-changes")
 	p.login(t)
-	if m := p.stream(t, "/api/stream", "{}").next(t); m == nil || m.Context != "prod" {
+	if m := p.stream(t, "/api/stream", "{}").next(t); m == nil || m.Context != "prod" || m.Flags != "--kubeconfig=KUBECONFIG --context=prod" {
 		t.Errorf("the first message is %+v", m)
 	}
 	use("other")

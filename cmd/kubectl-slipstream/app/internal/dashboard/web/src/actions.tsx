@@ -23,12 +23,15 @@ export interface Request {
   options: Options;
   // done is called after the action was run.
   done?: (() => void) | undefined;
+  // history is the address of the history of the object that the action writes.
+  history?: string | undefined;
 }
 
 export const request = signal<Request | null>(null);
 
-export function ask(target: Target, action: string, options: Options = {}, done?: () => void): void {
-  request.value = { target, action, options, done };
+// ask opens the dialog of an action. The action decide is the decision about the conflicts of an environment.
+export function ask(target: Target, action: string, options: Options = {}, done?: () => void, history?: string): void {
+  request.value = { target, action, options, done, history };
 }
 
 interface Description {
@@ -100,6 +103,7 @@ export function ActionButton(props: {
   primary?: boolean;
   small?: boolean;
   done?: () => void;
+  history?: string;
 }): JSX.Element {
   const known = props.actions?.get(props.action);
   const refusal = props.actions?.refusal(props.action) ?? "";
@@ -110,7 +114,7 @@ export function ActionButton(props: {
       class={`${props.primary ? "primary" : ""} ${props.small ? "small" : ""} ${props.actions?.loading ? "pending" : ""}`}
       aria-disabled={refusal !== ""}
       title={refusal || description.does}
-      onClick={() => ask(props.target, props.action, props.options, props.done)}
+      onClick={() => ask(props.target, props.action, props.options, props.done, props.history)}
     >
       {props.label ?? (description.title || known?.title || props.action)}
       {known && !known.allowed && <span class="hidden">, not possible: {refusal}</span>}

@@ -3,57 +3,34 @@
 
 // The dialog of an action: what it does, its command line, a preview, and its output.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
-import { type Options, type Request, describe, request, useActions } from "./actions";
-import { messageOf, post } from "./api";
+import { useRef, useState } from "preact/hooks";
+import { type Options, type Request, ask, describe, request, useActions } from "./actions";
+import { Allow } from "./allow";
+import { Decide } from "./decide";
+import { type Findings, type Owned, findingsOf } from "./findings";
 import { Form, isComplete } from "./form";
-import { Icon } from "./icons";
-import { Output, type Result, realCommand, run, useRun } from "./output";
+import { Modal } from "./modal";
+import { Output, type Result, run, useRun } from "./output";
 import { Command, Explained, Notice } from "./parts";
+import { SaveDialog } from "./savedialog";
 import { allowChanges } from "./store";
-
-// Modal is a native dialog, open as long as it is rendered.
-export function Modal(props: { title: string; close: () => void; children: JSX.Element | JSX.Element[]; wide?: boolean }): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const before = document.activeElement;
-    dialog.current?.showModal();
-    dialog.current?.querySelector("h2")?.focus();
-    return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
-    };
-  }, []);
-  return (
-    <dialog
-      ref={dialog}
-      class={props.wide ? "wide" : ""}
-      aria-labelledby="dialog-title"
-      onCancel={(e) => {
-        e.preventDefault();
-        props.close();
-      }}
-    >
-      <header>
-        <h2 id="dialog-title" tabIndex={-1}>{props.title}</h2>
-        <button type="button" class="quiet icon-only" aria-label="Close" onClick={props.close}>
-          <Icon of="close" />
-        </button>
-      </header>
-      {props.children}
-    </dialog>
-  );
-}
+import { count } from "./time";
 
 // ActionDialog shows the requested action, if there is one.
 export function ActionDialog(): JSX.Element | null {
   const asked = request.value;
-  if (!asked) return null;
+  if (!asked) return <SaveDialog />;
+  if (asked.action === "decide") return <Decide asked={asked} />;
   return <Asked key={`${asked.action} ${asked.target.name}`} asked={asked} />;
 }
+
+// conflictExit is the exit code of a command that has found conflicts.
+const conflictExit = 4;
 
 function Asked({ asked }: { asked: Request }): JSX.Element {
   const { target, action } = asked;
   const description = describe(target, action);
+  const reads = description.reads === true;
   const [options, setOptions] = useState<Options>(asked.options);
   const [result, setResult] = useState<Result | null>(null);
   const stop = useRef(new AbortController());
@@ -62,15 +39,18 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
   const running = result !== null && result.exit === undefined;
   const refused = known !== undefined && !known.allowed;
   const complete = isComplete(asked, options);
+  const previewed = !result && !refused && complete && !actions.loading;
+  const preview = useRun(previewed ? JSON.stringify([target, action, options]) : "", previewed ? { target, action, options, preview: !reads } : null);
   const close = () => {
     stop.current.abort();
     request.value = null;
     if (result) asked.done?.();
   };
   const start = () => {
-    setResult({ command: "", output: [], exit: undefined, error: "" });
+    setResult({ ...preview, command: preview.run, output: [], dropped: 0, exit: undefined, error: "" });
     void run({ target, action, options, preview: false }, setResult, stop.current.signal);
   };
+  const decides = target.resource === "environments" && result?.exit === conflictExit;
   return (
     <Modal title={description.title || known?.title || action} close={close}>
       <div class="body">
@@ -84,16 +64,17 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
           </Notice>
         )}
         {!result && !refused && <Form asked={asked} options={options} change={setOptions} />}
-        {!result && !refused && complete && !actions.loading && <Preview asked={asked} options={options} reads={description.reads === true} />}
-        {result && <Running result={result} reads={description.reads === true} />}
-        {!result && !refused && !description.reads && <Allow />}
+        {previewed && <Warnings of={findingsOf(preview)} action={action} />}
+        {previewed && <Preview result={preview} reads={reads} />}
+        {result && <Running result={result} reads={reads} history={asked.history} />}
+        {!result && !refused && !reads && <Allow />}
       </div>
       <footer>
         {running && <p class="hint">Closing stops watching. What the server has begun continues.</p>}
         <button type="button" onClick={close}>
-          {result || description.reads ? "Close" : "Cancel"}
+          {result || reads ? "Close" : "Cancel"}
         </button>
-        {!result && !description.reads && (
+        {!result && !reads && (
           <button type="button" class="primary" disabled={refused || !complete || !allowChanges.value} onClick={start}>
             Run
           </button>
@@ -101,6 +82,11 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
         {result?.exit !== undefined && result.exit !== 0 && (
           <button type="button" onClick={() => setResult(null)}>
             Back
+          </button>
+        )}
+        {decides && (
+          <button type="button" class="primary" onClick={() => ask(target, "decide", {}, asked.done)}>
+            Decide now
           </button>
         )}
       </footer>
@@ -121,14 +107,59 @@ function targetName({ target, options }: Request): string {
   return `${kind[target.resource] ?? target.resource}/${target.name}${target.namespace === "" ? "" : ` in ${target.namespace}`}`;
 }
 
-// Preview shows the command line and what its dry run prints, or the output of a command that only reads.
-function Preview({ asked, options, reads }: { asked: Request; options: Options; reads: boolean }): JSX.Element {
-  const { target, action } = asked;
-  const key = JSON.stringify([target, action, options]);
-  const result = useRun(key, { target, action, options, preview: !reads });
+// Warnings say what a sync overwrites, and what it leaves for a decision, before it is run.
+export function Warnings({ of, action }: { of: Findings; action: string }): JSX.Element | null {
+  if (action !== "sync" && action !== "rollback") return null;
+  const { conflicts, overwritten } = of;
   return (
     <>
-      {result.command && <Command line={realCommand(result.command)} />}
+      {overwritten.length > 0 && (
+        <Notice kind="warning">
+          <p>
+            <strong>This overwrites {count(overwritten.length, "field")} that Slipstream did not write.</strong> A user or another tool changed {overwritten.length === 1 ? "it" : "them"} in this environment. Those values are lost.
+          </p>
+          <Fields of={overwritten} />
+        </Notice>
+      )}
+      {conflicts.length > 0 && (
+        <Notice kind="conflict">
+          <p>
+            <strong>
+              {count(conflicts.length, "field")} {conflicts.length === 1 ? "was" : "were"} changed here and in the catalog.
+            </strong>{" "}
+            Their workloads stay as they are until you decide which side stays. Everything else is taken. The decision comes next.
+          </p>
+          <Fields of={conflicts} />
+        </Notice>
+      )}
+    </>
+  );
+}
+
+// mostFields is the number of fields that a warning lists.
+const mostFields = 6;
+
+function Fields({ of }: { of: Owned[] }): JSX.Element {
+  return (
+    <ul class="fields-list">
+      {of.slice(0, mostFields).map((each) => (
+        <li key={`${each.object} ${each.field}`}>
+          <code>
+            {each.object} {each.field}
+          </code>{" "}
+          {each.owners !== "" && <span class="dim">written by {each.owners}</span>}
+        </li>
+      ))}
+      {of.length > mostFields && <li class="dim">and {of.length - mostFields} more</li>}
+    </ul>
+  );
+}
+
+// Preview shows the command line and what its dry run prints, or the output of a command that only reads.
+function Preview({ result, reads }: { result: Result; reads: boolean }): JSX.Element {
+  return (
+    <>
+      {result.command && <Command line={result.run || result.command} />}
       {!reads && result.output.length > 0 && <h3>Preview: nothing is changed yet</h3>}
       <Output result={result} label={reads ? "Output" : "Preview"} />
       {result.exit === undefined && <p class="progress">{reads ? "Reading" : "Checking"}</p>}
@@ -142,23 +173,37 @@ function Preview({ asked, options, reads }: { asked: Request; options: Options; 
   );
 }
 
-// Running shows a command that was started, and its result in a sentence.
-function Running({ result, reads }: { result: Result; reads: boolean }): JSX.Element {
+// Running shows a command that was started, and its result in a sentence. history is the address of what it has written.
+function Running({ result, reads, history }: { result: Result; reads: boolean; history: string | undefined }): JSX.Element {
   return (
     <>
       {result.command && <Command line={result.command} />}
       <Output result={result} label="Output" />
       <div aria-live="polite" class="result">
         {result.exit === undefined && <p class="progress">Running</p>}
-        {result.exit === 0 && !reads && <Notice kind="synced">Done.</Notice>}
+        {result.exit === 0 && !reads && (
+          <Notice kind="synced">
+            Done. {written(result)} {history && <a href={history}>History of the object</a>}
+          </Notice>
+        )}
         {result.exit !== undefined && result.exit !== 0 && (
-          <Notice kind="failed">
+          <Notice kind={result.exit === conflictExit ? "conflict" : "failed"}>
             <Explained text={sentence(result)} />
           </Notice>
         )}
       </div>
     </>
   );
+}
+
+// written returns what undo or restore has written, in words, from the lines KIND/NAME updated.
+function written({ output }: Result): string {
+  return output
+    .flatMap(({ text, note }) => {
+      const [, object, verb] = (note ? null : /^(\S+\/\S+) (updated|created|deleted and created|deleted)$/.exec(text)) ?? [];
+      return object && verb ? [`${object} was ${verb}.`] : [];
+    })
+    .join(" ");
 }
 
 const exits: Record<number, string> = {
@@ -170,24 +215,8 @@ const exits: Record<number, string> = {
 };
 
 function sentence({ exit = 2, error }: Result): string {
-  return error || exits[exit] || `The command ended with exit code ${exit}.`;
+  return capital(error || exits[exit] || `The command ended with exit code ${exit}.`);
 }
 
-// Allow offers the switch that lets this page change something.
-export function Allow(): JSX.Element | null {
-  const [error, setError] = useState("");
-  if (allowChanges.value) return null;
-  const allow = () => void post("/api/allow", { allow: true }).then(() => (allowChanges.value = true), (e) => setError(messageOf(e)));
-  return (
-    <div class="notice stopped allow">
-      <Icon of="lock" />
-      <div>
-        <p>This page only reads. Changes are made with your own rights.</p>
-        <button type="button" onClick={allow}>
-          Allow changes
-        </button>
-        {error && <p role="alert">{error}</p>}
-      </div>
-    </div>
-  );
-}
+// capital begins a sentence with a capital letter, unless its first word is a name such as environments.configbutler.ai.
+const capital = (text: string): string => text.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase());

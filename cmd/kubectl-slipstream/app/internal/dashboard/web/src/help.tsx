@@ -3,7 +3,7 @@
 
 // The keys of the page.
 import type { JSX } from "preact";
-import { Modal } from "./dialog";
+import { Modal } from "./modal";
 import { helpOpen, keyHelp, keysOn, switchKeys } from "./keys";
 import { Switch } from "./parts";
 

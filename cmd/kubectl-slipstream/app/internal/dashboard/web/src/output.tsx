@@ -6,6 +6,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { isAbort, lines, messageOf } from "./api";
 import type { Options, Target } from "./actions";
+import { count } from "./time";
 
 export interface Run {
   target: Target;
@@ -16,40 +17,66 @@ export interface Run {
 
 export interface Result {
   command: string;
+  // run is the command that a preview is of, as it will be run.
+  run: string;
   output: { text: string; note: boolean }[];
+  // dropped is the number of lines that were dropped, the oldest ones.
+  dropped: number;
   // exit is the exit code, undefined while the command runs.
   exit: number | undefined;
   error: string;
 }
 
-type Line = { command?: string; out?: string; note?: string; exit?: number; error?: string };
+type Line = { command?: string; run?: string; out?: string; note?: string; exit?: number; error?: string };
 
-const nothing: Result = { command: "", output: [], exit: undefined, error: "" };
+const nothing: Result = { command: "", run: "", output: [], dropped: 0, exit: undefined, error: "" };
 
-// mostLines is the number of lines that are kept of an output.
+// mostLines and mostCharacters are what is kept of an output. The oldest lines are dropped first.
 const mostLines = 5000;
+const mostCharacters = 1 << 20;
+
+// reportPause is the time between two reports of a long output, in milliseconds, so that the page is not busy with showing it.
+const reportPause = 60;
+
+// bounded returns the newest lines of an output, and the number of those that were dropped.
+export function bounded(output: Result["output"]): { output: Result["output"]; dropped: number } {
+  let [from, characters] = [output.length, 0];
+  while (from > 0 && output.length - from < mostLines && (characters += output[from - 1]!.text.length) <= mostCharacters) from--;
+  return { output: from === 0 ? output : output.slice(from), dropped: from };
+}
 
 // run runs a command, and reports its output as it comes.
 export async function run(of: Run, report: (result: Result) => void, stop: AbortSignal): Promise<Result> {
   let result = nothing;
-  const set = (changed: Partial<Result>) => report((result = { ...result, ...changed }));
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const send = () => {
+    clearTimeout(timer);
+    timer = undefined;
+    report(result);
+  };
+  const set = (changed: Partial<Result>) => {
+    result = { ...result, ...changed };
+    if (result.exit !== undefined) send();
+    else timer ??= setTimeout(send, reportPause);
+  };
   try {
     const body = { action: of.action, ...of.target, options: of.options, preview: of.preview };
     for await (const group of lines<Line>("/api/run", body, stop)) {
       const output = [...result.output];
       const changed: Partial<Result> = { output };
       for (const line of group) {
-        if (line.command !== undefined) changed.command = line.command;
+        if (line.command !== undefined) [changed.command, changed.run] = [line.command, line.run ?? ""];
         if (line.out !== undefined) output.push({ text: line.out, note: false });
         if (line.note !== undefined) output.push({ text: line.note, note: true });
         if (line.exit !== undefined) [changed.exit, changed.error] = [line.exit, line.error ?? ""];
       }
-      if (output.length > mostLines) output.splice(0, output.length - mostLines);
-      set(changed);
+      const kept = bounded(output);
+      set({ ...changed, output: kept.output, dropped: result.dropped + kept.dropped });
     }
     if (result.exit === undefined) set({ exit: 2, error: "The connection ended before the result arrived." });
   } catch (e) {
-    if (!isAbort(e)) set({ exit: 2, error: messageOf(e) });
+    if (isAbort(e)) clearTimeout(timer);
+    else set({ exit: 2, error: messageOf(e) });
   }
   return result;
 }
@@ -78,8 +105,9 @@ export function Output({ result, label }: { result: Result; label: string }): JS
   if (result.output.length === 0) return null;
   return (
     <pre class="output" tabIndex={0} role="region" aria-label={label}>
+      {result.dropped > 0 && <span class="note">{`${count(result.dropped, "older line")} left out: the page keeps 1 MiB. The command shows all.\n`}</span>}
       {result.output.map((line, i) => (
-        <span key={i} class={line.note ? "note" : kindOf(line.text)}>
+        <span key={result.dropped + i} class={line.note ? "note" : kindOf(line.text)}>
           {`${line.text}\n`}
         </span>
       ))}
@@ -93,9 +121,4 @@ function kindOf(text: string): string {
   if (sign === "+") return "added";
   if (sign === "-") return "removed";
   return sign === "~" ? "changed" : "";
-}
-
-// command returns a command line without what makes it a preview.
-export function realCommand(command: string): string {
-  return command.replace(/ --dry-run(=\w+)?(?= |$)/, "");
 }

@@ -40,6 +40,8 @@ export interface Hello {
   hosted?: boolean;
   // logoutURL is where the browser goes to log out at the proxy.
   logoutURL?: string;
+  // flags are those of the connection that commands need, such as --context=prod.
+  flags?: string;
 }
 
 export const streamed = ["environments", "appcatalogs", "gitdestinations", "gitdestinationstatuses", "syncpipelines", "changes"] as const;

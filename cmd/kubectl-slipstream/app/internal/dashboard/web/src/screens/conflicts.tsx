@@ -30,7 +30,27 @@ export function sides(result: Result): Map<string, Both> {
   return all;
 }
 
-export function Conflicts({ target, conflicts, refused, version, done }: { target: Target; conflicts: Conflict[]; refused: string; version: string; done: () => void }): JSX.Element {
+interface ConflictsProps {
+  target: Target;
+  conflicts: Conflict[];
+  // refused is why the user may not decide.
+  refused: string;
+  version: string;
+  done: () => void;
+}
+
+// Conflicts is the part of an environment's screen in which a user decides.
+export function Conflicts(props: ConflictsProps): JSX.Element {
+  const fields = props.conflicts.reduce((sum, each) => sum + each.fields.length, 0);
+  return (
+    <Section title="Conflicts" count={fields}>
+      <Decisions {...props} />
+    </Section>
+  );
+}
+
+// Decisions shows both sides of each field, and takes the decisions to a dialog with their preview.
+export function Decisions({ target, conflicts, refused, version, done }: ConflictsProps): JSX.Element {
   const [choices, setChoices] = useState<Record<string, Side>>({});
   const values = sides(useRun(`${target.namespace}/${target.name}#${version}`, { target, action: "resolve", options: {}, preview: true }));
   const fields = conflicts.flatMap((each) => each.fields.map((field) => ({ ...field, object: `${each.kind}/${each.name}`, key: `${each.kind.toLowerCase()}/${each.name}${field.field}` })));
@@ -38,23 +58,7 @@ export function Conflicts({ target, conflicts, refused, version, done }: { targe
   const all = (side: Side) => setChoices(Object.fromEntries(fields.map((each) => [each.key, side])));
   const resolve = () => ask(target, "resolve", { choices: decided.map((each) => ({ field: each.key, take: choices[each.key] })) }, done);
   return (
-    <Section
-      title="Conflicts"
-      count={fields.length}
-      actions={
-        <>
-          <button type="button" class="small" disabled={refused !== ""} title={refused} onClick={() => all("ours")}>
-            Keep all ours
-          </button>
-          <button type="button" class="small" disabled={refused !== ""} title={refused} onClick={() => all("theirs")}>
-            Take all theirs
-          </button>
-          <button type="button" class="primary small" disabled={refused !== "" || decided.length === 0} title={refused} onClick={resolve}>
-            Resolve {decided.length > 0 ? count(decided.length, "field") : ""}
-          </button>
-        </>
-      }
-    >
+    <>
       <p class="hint">These fields were changed here and in the catalog. Ours is the value of this environment, theirs is that of the catalog.</p>
       <ul class="conflicts">
         {fields.map((each) => (
@@ -63,7 +67,18 @@ export function Conflicts({ target, conflicts, refused, version, done }: { targe
           </li>
         ))}
       </ul>
-    </Section>
+      <div class="buttons decisions">
+        <button type="button" disabled={refused !== ""} title={refused} onClick={() => all("ours")}>
+          Keep all ours
+        </button>
+        <button type="button" disabled={refused !== ""} title={refused} onClick={() => all("theirs")}>
+          Take all theirs
+        </button>
+        <button type="button" class="primary" disabled={refused !== "" || decided.length === 0} title={refused} onClick={resolve}>
+          Resolve {decided.length > 0 ? count(decided.length, "field") : ""}
+        </button>
+      </div>
+    </>
   );
 }
 

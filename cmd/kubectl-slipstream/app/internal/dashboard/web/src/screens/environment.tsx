@@ -3,16 +3,18 @@
 
 // One environment.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ActionButton, type Actions, type Target, useActions } from "../actions";
-import { messageOf } from "../api";
+import { useEffect } from "preact/hooks";
+import { ActionButton, type Actions, ask, type Target, useActions } from "../actions";
+import { type Findings, findingsOf } from "../findings";
 import { addScreenKeys } from "../keys";
 import { useObject } from "../listing";
+import { type Result, useRun } from "../output";
 import { Ago, Empty, Explained, Notice, Skeleton, State, Switch, useTitle } from "../parts";
 import { addressOf, route, setQuery, to } from "../routes";
 import { patchSpec } from "../patch";
+import { askToSave } from "../savedialog";
 import { environmentKind } from "../states";
-import { allowChanges, keyOf, table } from "../store";
+import { keyOf, table } from "../store";
 import { exact } from "../time";
 import type { Environment } from "../types";
 import { Conflicts } from "./conflicts";
@@ -27,6 +29,9 @@ export interface EnvironmentProps {
   actions: Actions;
   version: string;
   reload: () => void;
+  // diff is what a sync would change, and findings are the fields in it that others have changed.
+  diff: Result;
+  findings: Findings;
 }
 
 export function EnvironmentScreen({ namespace, name }: { namespace: string; name: string }): JSX.Element {
@@ -54,15 +59,20 @@ export function EnvironmentScreen({ namespace, name }: { namespace: string; name
   );
 }
 
-function Shown(props: EnvironmentProps): JSX.Element {
-  const { environment, target, version, reload } = props;
-  const state = environment.status?.state ?? "";
-  const conflicts = environment.status?.conflicts ?? [];
+function Shown(of: Omit<EnvironmentProps, "diff" | "findings">): JSX.Element {
+  const { environment, target, version, reload } = of;
+  const status = environment.status;
+  const state = status?.state ?? "";
+  const conflicts = status?.conflicts ?? [];
+  const key = `${target.namespace}/${target.name} ${state} ${status?.latestRevision} ${status?.appliedRevision} ${status?.latestDependencySync}`;
+  const diff = useRun(key, { target, action: "diff", options: {}, preview: false });
+  const props = { ...of, diff, findings: findingsOf(diff) };
   return (
     <>
       <div class="title-row">
         <h1>{target.name}</h1>
         <div class="buttons">
+          {conflicts.length > 0 && <DecideButton {...props} />}
           <ActionButton target={target} action="sync" actions={props.actions} label="Take everything" done={reload} />
           <More {...props} />
         </div>
@@ -83,8 +93,20 @@ function Shown(props: EnvironmentProps): JSX.Element {
   );
 }
 
+// DecideButton opens the dialog of the conflicts.
+export function DecideButton({ target, actions, reload }: Pick<EnvironmentProps, "target" | "actions" | "reload">): JSX.Element {
+  const refused = actions.loading ? "" : actions.refusal("resolve");
+  return (
+    <button type="button" class="primary" disabled={refused !== ""} title={refused} onClick={() => ask(target, "decide", {}, reload)}>
+      Decide now
+    </button>
+  );
+}
+
 // More are the actions that are needed less often.
-function More({ target, actions, environment, reload }: EnvironmentProps): JSX.Element {
+type Shared = Pick<EnvironmentProps, "environment" | "target" | "actions" | "reload">;
+
+function More({ target, actions, environment, reload }: Shared): JSX.Element {
   const missing = environment.status?.notCopied ?? [];
   return (
     <>
@@ -102,7 +124,7 @@ function explained({ status }: Environment): { object?: string } {
   return changed ? { object: `${changed.kind.toLowerCase()}/${changed.name}` } : {};
 }
 
-function Facts({ environment, target, actions, reload }: EnvironmentProps): JSX.Element {
+function Facts({ environment, target, actions, reload }: Shared): JSX.Element {
   const { spec, status } = environment;
   const catalog = { namespace: spec.catalogRef.namespace ?? target.namespace, name: spec.catalogRef.name };
   const [applied, offered] = [status?.appliedRevision ?? 0, status?.latestRevision ?? 0];
@@ -144,42 +166,46 @@ function Fact({ title, children }: { title: string; children: ComponentChildren 
   );
 }
 
-function Switches({ environment, target, actions, reload }: Pick<EnvironmentProps, "environment" | "target" | "actions" | "reload">): JSX.Element {
-  const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
+function Switches({ environment, target, actions, reload }: Shared): JSX.Element {
   const { autoSync = false, shadow = false } = environment.spec;
-  const set = (spec: { autoSync?: boolean; shadow?: boolean }) => {
-    if (!allowChanges.value) {
-      setProblem("The page only reads. Switch on Allow changes at the top first.");
-      return;
-    }
-    setBusy(true);
-    setProblem("");
-    patchSpec(target, environment, spec)
-      .then(reload, (e) => {
-        setProblem(messageOf(e));
-        reload();
-      })
-      .finally(() => setBusy(false));
-  };
   const refused = actions.refusal("save");
   const by = environment.status?.automatedBy;
+  const change = (field: "autoSync" | "shadow", on: boolean) =>
+    askToSave({
+      ...switches[field]![on ? "on" : "off"],
+      target,
+      patch: { [field]: on },
+      fields: [{ field: `spec.${field}`, before: String(!on), after: String(on) }],
+      refused,
+      save: () => patchSpec(target, environment, { [field]: on }).finally(reload),
+    });
   return (
     <div class="switches">
       <dt>Automatic</dt>
       <dd>
-        <Switch label="Auto-sync" on={autoSync} {...{ busy, refused }} change={(on) => set({ autoSync: on })} hint="Apply changes of the catalog and of the cluster automatically" />
-        <Switch label="Shadow" on={shadow} {...{ busy, refused }} change={(on) => set({ shadow: on })} hint="Only plan and record automatic syncs, without writing" />
+        <Switch label="Auto-sync" on={autoSync} refused={refused} change={(on) => change("autoSync", on)} hint="Apply changes of the catalog and of the cluster automatically" />
+        <Switch label="Shadow" on={shadow} refused={refused} change={(on) => change("shadow", on)} hint="Only plan and record automatic syncs, without writing" />
         {by && <span class="dim">as {by.username}</span>}
-        {problem !== "" && (
-          <span class="problem" role="alert">
-            {problem}
-          </span>
-        )}
       </dd>
     </div>
   );
 }
+
+interface Texts {
+  title: string;
+  does: string;
+}
+
+const switches: Record<string, { on: Texts; off: Texts }> = {
+  autoSync: {
+    on: { title: "Switch on auto-sync", does: "Changes of the catalog and of the cluster are then applied as they come, with your permissions, within the sync windows." },
+    off: { title: "Switch off auto-sync", does: "Changes of the catalog and of the cluster then wait until someone takes them." },
+  },
+  shadow: {
+    on: { title: "Switch on shadow", does: "Automatic syncs are then only planned and recorded. Nothing is written." },
+    off: { title: "Switch off shadow", does: "Automatic syncs then write again." },
+  },
+};
 
 const tabs: [string, string][] = [
   ["diff", "Diff"],

@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { ActionButton } from "../actions";
 import { ChangeList, changeRow, newestFirst } from "../changelist";
 import { useListing } from "../listing";
-import { Output, useRun } from "../output";
+import { Output } from "../output";
 import { Ago, Empty, Notice, Skeleton, State } from "../parts";
 import { to } from "../routes";
 import { SimpleTable, type Field } from "../simpletable";
@@ -15,16 +15,13 @@ import { cell, type Row } from "../store";
 import type { Revision } from "../types";
 import type { EnvironmentProps } from "./environment";
 
-export function DiffTab({ target, environment }: EnvironmentProps): JSX.Element {
-  const { status } = environment;
-  const key = `${target.namespace}/${target.name} ${status?.state} ${status?.latestRevision} ${status?.appliedRevision} ${status?.latestDependencySync}`;
-  const result = useRun(key, { target, action: "diff", options: {}, preview: false });
-  if (result.exit === undefined && result.output.length === 0) return <Skeleton label="Computing the diff" rows={4} />;
+export function DiffTab({ diff }: EnvironmentProps): JSX.Element {
+  if (diff.exit === undefined && diff.output.length === 0) return <Skeleton label="Computing the diff" rows={4} />;
   return (
     <>
       <p class="hint">What a sync would change, field by field. Each field names its author where one is known. Values of Secrets are hidden.</p>
-      <Output result={result} label="What a sync would change" />
-      {result.error !== "" && result.exit !== 1 && <Notice kind="failed">{result.error}</Notice>}
+      <Output result={diff} label="What a sync would change" />
+      {diff.error !== "" && diff.exit !== 1 && <Notice kind="failed">{diff.error}</Notice>}
     </>
   );
 }

@@ -91,8 +91,8 @@ function Actions({ item }: { item: InboxItem }): JSX.Element | null {
   if (item.target.resource !== "environments") return null;
   if (item.kind === "conflict") {
     return (
-      <button type="button" class="small" onClick={() => go(item.address)}>
-        Resolve
+      <button type="button" class="small primary" onClick={() => ask(item.target, "decide")}>
+        Decide now
       </button>
     );
   }

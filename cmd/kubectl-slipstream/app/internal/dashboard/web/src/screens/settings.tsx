@@ -6,11 +6,11 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { ApiError, messageOf, post } from "../api";
-import { Allow } from "../dialog";
 import { keysOn, switchKeys } from "../keys";
 import { Empty, Explained, Notice, Section, Skeleton, Switch, useLoaded, useTitle } from "../parts";
 import { patchSpec } from "../patch";
-import { allowChanges, keyOf, table } from "../store";
+import { askToSave } from "../savedialog";
+import { keyOf, table } from "../store";
 import { setTheme, type Theme, theme } from "../theme";
 import { count, number } from "../time";
 import type { Condition, Meta } from "../types";
@@ -87,22 +87,23 @@ function Server({ policy, reload, saved, setSaved }: ServerProps): JSX.Element {
   const before = policy?.spec ?? {};
   const [spec, setSpec] = useState<Spec>(before);
   const [problem, setProblem] = useState("");
-  const [busy, setBusy] = useState(false);
   const refused = useActions(target, "").refusal("save");
+  const written = changedFields(before, spec);
   const changed = JSON.stringify(spec) !== JSON.stringify(before);
-  const save = (e: Event) => {
-    e.preventDefault();
-    setBusy(true);
+  const save = async () => {
     setProblem("");
-    patchSpec(target, policy, cleared(before, spec))
-      .then(
-        () => {
-          setSaved(true);
-          reload();
-        },
-        (failure) => setProblem(failure instanceof ApiError && failure.status === 409 ? `${messageOf(failure)} Reload shows the current settings.` : messageOf(failure)),
-      )
-      .finally(() => setBusy(false));
+    try {
+      await patchSpec(target, policy, patchOf(before, spec));
+      setSaved(true);
+      reload();
+    } catch (failure) {
+      // The problem is shown at its field.
+      setProblem(failure instanceof ApiError && failure.status === 409 ? `${messageOf(failure)} Reload shows the current settings.` : messageOf(failure));
+    }
+  };
+  const submit = (e: Event) => {
+    e.preventDefault();
+    askToSave({ title: "Save settings", does: "These settings are for all catalogs and environments of the cluster.", target, patch: patchOf(before, spec), fields: written, refused, creates: policy === null, save });
   };
   const set = (path: string, value: unknown) => {
     setSpec(write(spec, path, value));
@@ -113,7 +114,7 @@ function Server({ policy, reload, saved, setSaved }: ServerProps): JSX.Element {
   }, [problem]);
   const unplaced = problem !== "" && !allFields().some((field) => isAbout(problem, field.path));
   return (
-    <form onSubmit={save} aria-label="Settings of the server">
+    <form onSubmit={submit} aria-label="Settings of the server">
       {policy === null && <Notice kind="stopped">There is no SyncPolicy yet, so all settings have their defaults. Saving creates it.</Notice>}
       {policy?.status && <Status of={policy.status} />}
       {groups.map((group) => (
@@ -129,15 +130,14 @@ function Server({ policy, reload, saved, setSaved }: ServerProps): JSX.Element {
       ))}
       <div class="save-bar">
         {unplaced && <Notice kind="failed">{problem}</Notice>}
-        {changed && refused === "" && <Allow />}
         {changed && refused !== "" && (
           <Notice kind="stopped">
             <Explained text={refused} />
           </Notice>
         )}
         <div class="buttons" aria-live="polite">
-          <button type="submit" class="primary" disabled={refused !== "" || !changed || busy || !allowChanges.value} title={refused}>
-            {busy ? "Saving" : "Save"}
+          <button type="submit" class="primary" disabled={refused !== "" || !changed} title={refused}>
+            Save
           </button>
           <button type="button" disabled={!changed} onClick={() => setSpec(before)}>
             Reset
@@ -146,28 +146,41 @@ function Server({ policy, reload, saved, setSaved }: ServerProps): JSX.Element {
             Reload
           </button>
           {saved && !changed && <span>Saved.</span>}
-          {changed && <span class="dim">{count(allFields().filter(({ path }) => JSON.stringify(read(spec, path)) !== JSON.stringify(read(before, path))).length, "setting")} changed</span>}
+          {changed && <span class="dim">{count(written.length, "setting")} changed</span>}
         </div>
       </div>
     </form>
   );
 }
 
-const allFields = (): { path: string }[] => [...groups.flatMap((group) => group.fields), { path: "retention.archive" }];
+const allFields = (): { path: string; standard: string }[] => [...groups.flatMap((group) => group.fields), { path: "retention.archive", standard: "" }];
+
+// changedFields are the settings that differ, each with its value as text.
+function changedFields(before: Spec, after: Spec): { field: string; before: string; after: string }[] {
+  return allFields()
+    .map(({ path, standard }) => ({ path, standard, old: read(before, path), value: read(after, path) }))
+    .filter(({ old, value }) => JSON.stringify(old) !== JSON.stringify(value))
+    .map(({ path, standard, old, value }) => ({ field: `spec.${path}`, before: valueText(old, standard), after: valueText(value, standard) }));
+}
+
+// valueText returns the value of a setting; without one, the default applies.
+function valueText(value: unknown, standard: string): string {
+  if (value === undefined) return standard === "" ? "not set" : `not set (${standard})`;
+  return typeof value === "object" ? JSON.stringify(value) : shortDuration(String(value));
+}
 
 // isAbout reports whether an error of the server names a field.
 function isAbout(problem: string, path: string): boolean {
   return new RegExp(`spec\\.${path.replaceAll(".", "\\.")}(?![A-Za-z])`).test(problem);
 }
 
-// cleared names fields that were removed with null, as a merge patch does.
-function cleared(before: Spec, after: Spec): Spec {
+// patchOf returns the fields that differ, as a merge patch: null removes one.
+function patchOf(before: Spec, after: Spec): Spec {
   const patch: Spec = {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, value] = [before[key], after[key]];
-    if (value === undefined) patch[key] = old === undefined ? undefined : null;
-    else if (isObject(value)) patch[key] = cleared(isObject(old) ? old : {}, value);
-    else patch[key] = value;
+    if (JSON.stringify(old) === JSON.stringify(value)) continue;
+    patch[key] = value === undefined ? null : isObject(value) ? patchOf(isObject(old) ? old : {}, value) : value;
   }
   return patch;
 }
