@@ -207,7 +207,7 @@ export async function history(scene) {
   for (const text of ["eve", "winter colors", "red", "blue"]) {
     await main.getByText(text).first().waitFor();
   }
-  await act(page, button(main, "Undo this change"), /kubectl slipstream undo \S+/);
+  await act(page, button(main, "Undo this change"), /kubectl slipstream undo \S+ --yes/, { result: "ConfigMap/note was updated." });
   assert.equal(await color(scene), "red");
   await act(page, button(main, "Restore to here"), /kubectl slipstream restore configmaps\/note/);
   assert.equal(await color(scene), "blue");
@@ -219,6 +219,29 @@ export async function history(scene) {
   await main.getByRole("region", { name: /After this change/ }).waitFor();
   await button(main, "Blame").click();
   await main.getByRole("region", { name: /last change/ }).getByText("color: blue").waitFor();
+}
+
+// createdAgain has one way back from a deletion, and says what it has written, with a link to the history of the object.
+export async function createdAgain(scene) {
+  await scene.kubectl("ann", ["create", "configmap", "brief", "-n", production, "--from-literal=a=1"]);
+  const page = await scene.open(jane, `#/history?namespace=${production}&kind=ConfigMap`);
+  const list = page.getByRole("grid", { name: "Changes, newest first" });
+  const brief = (did) => row(list, "ConfigMap/brief").filter({ has: page.getByText(did, { exact: true }) }).first();
+  await brief("created").waitFor();
+  await scene.kubectl("ann", ["delete", "configmap", "brief", "-n", production]);
+  await brief("deleted").click();
+  const main = page.getByRole("main");
+  await main.getByRole("button", { name: "Create it again" }).waitFor();
+  assert.equal(await main.getByRole("button", { name: /Undo|Restore/ }).count(), 0, "a deletion has two ways back");
+  await main.getByRole("button", { name: "Create it again" }).click();
+  const dialog = page.getByRole("dialog", { name: "Create it again" });
+  await dialog.getByText(/kubectl slipstream undo \S+ --yes/).waitFor();
+  await run(dialog);
+  await dialog.getByText("ConfigMap/brief was created.").waitFor();
+  assert.equal(await scene.kubectl(jane, ["get", "configmap/brief", "-n", production, "-o", "jsonpath={.data.a}"]), "1");
+  await dialog.getByRole("link", { name: "History of the object" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await main.getByText(/^(\d+) of \1 changes$/).waitFor();
 }
 
 // settings changes a setting of the server, and shows the error of an invalid one.

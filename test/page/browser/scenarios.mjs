@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { accessible, wide } from "./accessibility.mjs";
-import { automatic, catalogActions, conflict, environmentActions, explained, gitActions, history, outdated, overwritten, pipelineActions, retried, settings } from "./actions.mjs";
+import { automatic, catalogActions, conflict, createdAgain, environmentActions, explained, gitActions, history, outdated, overwritten, pipelineActions, retried, settings } from "./actions.mjs";
 import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./attacks.mjs";
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
@@ -49,6 +49,7 @@ export const scenarios = {
   "Actions/Git": gitActions,
   "Actions/Pipeline": pipelineActions,
   "Actions/History": history,
+  "Actions/CreatedAgain": createdAgain,
   "Actions/Settings": settings,
   "Actions/Outdated": outdated,
 };

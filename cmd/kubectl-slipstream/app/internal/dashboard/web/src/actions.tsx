@@ -25,13 +25,20 @@ export interface Request {
   done?: (() => void) | undefined;
   // history is the address of the history of the object that the action writes.
   history?: string | undefined;
+  // words replace those of the action.
+  words?: Words | undefined;
+}
+
+interface Words {
+  title: string;
+  does: string;
 }
 
 export const request = signal<Request | null>(null);
 
 // ask opens the dialog of an action. The action decide is the decision about the conflicts of an environment.
-export function ask(target: Target, action: string, options: Options = {}, done?: () => void, history?: string): void {
-  request.value = { target, action, options, done, history };
+export function ask(target: Target, action: string, options: Options = {}, done?: () => void): void {
+  request.value = { target, action, options, done };
 }
 
 interface Description {
@@ -104,17 +111,19 @@ export function ActionButton(props: {
   small?: boolean;
   done?: () => void;
   history?: string;
+  words?: Words;
 }): JSX.Element {
   const known = props.actions?.get(props.action);
   const refusal = props.actions?.refusal(props.action) ?? "";
-  const description = describe(props.target, props.action);
+  const description = { ...describe(props.target, props.action), ...props.words };
+  const click = () => (request.value = { target: props.target, action: props.action, options: props.options ?? {}, done: props.done, history: props.history, words: props.words });
   return (
     <button
       type="button"
       class={`${props.primary ? "primary" : ""} ${props.small ? "small" : ""} ${props.actions?.loading ? "pending" : ""}`}
       aria-disabled={refusal !== ""}
       title={refusal || description.does}
-      onClick={() => ask(props.target, props.action, props.options, props.done, props.history)}
+      onClick={click}
     >
       {props.label ?? (description.title || known?.title || props.action)}
       {known && !known.allowed && <span class="hidden">, not possible: {refusal}</span>}

@@ -29,7 +29,7 @@ const conflictExit = 4;
 
 function Asked({ asked }: { asked: Request }): JSX.Element {
   const { target, action } = asked;
-  const description = describe(target, action);
+  const description = { ...describe(target, action), ...asked.words };
   const reads = description.reads === true;
   const [options, setOptions] = useState<Options>(asked.options);
   const [result, setResult] = useState<Result | null>(null);
@@ -66,7 +66,7 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
         {!result && !refused && <Form asked={asked} options={options} change={setOptions} />}
         {previewed && <Warnings of={findingsOf(preview)} action={action} />}
         {previewed && <Preview result={preview} reads={reads} />}
-        {result && <Running result={result} reads={reads} history={asked.history} />}
+        {result && <Running result={result} reads={reads} history={asked.history} close={close} />}
         {!result && !refused && !reads && <Allow />}
       </div>
       <footer>
@@ -174,7 +174,7 @@ function Preview({ result, reads }: { result: Result; reads: boolean }): JSX.Ele
 }
 
 // Running shows a command that was started, and its result in a sentence. history is the address of what it has written.
-function Running({ result, reads, history }: { result: Result; reads: boolean; history: string | undefined }): JSX.Element {
+function Running({ result, reads, history, close }: { result: Result; reads: boolean; history: string | undefined; close: () => void }): JSX.Element {
   return (
     <>
       {result.command && <Command line={result.command} />}
@@ -183,7 +183,11 @@ function Running({ result, reads, history }: { result: Result; reads: boolean; h
         {result.exit === undefined && <p class="progress">Running</p>}
         {result.exit === 0 && !reads && (
           <Notice kind="synced">
-            Done. {written(result)} {history && <a href={history}>History of the object</a>}
+            Done. {written(result)} {history && (
+              <a href={history} onClick={close}>
+                History of the object
+              </a>
+            )}
           </Notice>
         )}
         {result.exit !== undefined && result.exit !== 0 && (

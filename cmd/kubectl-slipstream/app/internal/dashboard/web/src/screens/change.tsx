@@ -3,8 +3,9 @@
 
 // One Change: who, how that is known, why, in which commit, and both contents side by side.
 import type { JSX } from "preact";
-import { ActionButton, useActions } from "../actions";
+import { useActions } from "../actions";
 import { post } from "../api";
+import { ChangeActions } from "../changeactions";
 import { DiffView } from "../diffview";
 import { Icon } from "../icons";
 import { Ago, Empty, Explained, ExternalLink, Notice, Skeleton, useLoaded, useTitle } from "../parts";
@@ -41,6 +42,7 @@ function Shown({ of }: { of: ChangeContents }): JSX.Element {
   const { spec, metadata } = of.change;
   const target = { resource: "changes", namespace: metadata.namespace ?? "", name: metadata.name };
   const actions = useActions(target, "");
+  const life = lifeOf(target.namespace, spec.object.resource, spec.object.name);
   return (
     <>
       <div class="title-row">
@@ -49,11 +51,10 @@ function Shown({ of }: { of: ChangeContents }): JSX.Element {
           {spec.object.name}
         </h1>
         <div class="buttons">
-          <a class="button" href={lifeOf(target.namespace, spec.object.resource, spec.object.name)}>
+          <a class="button" href={life}>
             Life of this object
           </a>
-          <ActionButton target={target} action="undo" actions={actions} />
-          <ActionButton target={target} action="restore" actions={actions} />
+          <ChangeActions target={target} actions={actions} operation={spec.operation} history={life} />
         </div>
       </div>
       <ChangeFacts change={of.change} />

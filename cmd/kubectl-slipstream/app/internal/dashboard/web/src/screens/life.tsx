@@ -4,7 +4,8 @@
 // The life of one object: a slider over its Changes, with what each did, and the way back.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { ActionButton, useActions } from "../actions";
+import { useActions } from "../actions";
+import { ChangeActions } from "../changeactions";
 import { newestFirst } from "../changelist";
 import { DiffView } from "../diffview";
 import { useListing } from "../listing";
@@ -107,8 +108,7 @@ function Life(props: LifeProps): JSX.Element {
           <Segment of="blame" title="Blame" {...{ view, setView }} />
         </div>
         <div class="buttons">
-          <ActionButton target={target} action="undo" actions={actions} />
-          <ActionButton target={target} action="restore" actions={actions} />
+          <ChangeActions target={target} actions={actions} operation={cell(props, row, "Did")} />
         </div>
       </div>
       {view === "blame" && value && <Blame {...props} object={value.change.spec.object} />}
