@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 
-import { jane, screens, show } from "./scene.mjs";
+import { jane, row, screens, show, team } from "./scene.mjs";
 
 const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -72,4 +72,20 @@ export async function wide(scene) {
     await page.setViewportSize({ width: 1280, height: 800 });
   }
   assert.deepEqual(findings, []);
+}
+
+// phone uses the smallest width: nothing of the frame is cut or has to be scrolled, and the items of the inbox have their buttons.
+export async function phone(scene) {
+  const page = await scene.open(jane, "#/inbox", { viewport: { width: 320, height: 640 } });
+  const fits = (locator) => locator.evaluate((e) => e.scrollWidth <= e.clientWidth + 1 && e.getBoundingClientRect().right <= innerWidth);
+  assert.ok(await fits(page.getByRole("banner").locator(".context")), "the name of the context is cut");
+  const navigation = page.getByRole("navigation", { name: "Screens" });
+  assert.ok(await fits(navigation), "the navigation has to be scrolled");
+  for (const link of await navigation.getByRole("link").all()) {
+    assert.ok(await fits(link), `${await link.innerText()} does not fit into the navigation`);
+  }
+  const inbox = page.getByRole("grid", { name: "What waits for you" });
+  await row(inbox, `${team}/dana`).getByRole("button", { name: "Decide now" }).waitFor();
+  await row(inbox, `${team}/bob`).getByRole("button", { name: "Take" }).click();
+  await page.getByRole("dialog").getByText("kubectl slipstream sync bob").waitFor();
 }

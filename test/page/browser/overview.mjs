@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 
-import { row, screens, show, team, victor } from "./scene.mjs";
+import { jane, production, row, screens, show, team, until, victor } from "./scene.mjs";
 
 // overview opens the page as its user does, and finds what the screens are about.
 export async function overview(scene) {
@@ -125,3 +125,34 @@ async function setImage(scene, deployment, image) {
   await scene.kubectl("ann", ["set", "image", `deployment/${deployment}`, `main=${image}`, "-n", "production"]);
 }
 
+// compared mirrors objects that exist already: they share a line of the activity.
+export async function compared(scene) {
+  for (const name of ["one", "two", "three", "four"]) {
+    await scene.kubectl("ann", ["create", "service", "clusterip", name, "--tcp=80", "-n", production]);
+  }
+  const page = await scene.open(victor);
+  await scene.kubectl(jane, ["apply", "-f", "-"], `
+apiVersion: configbutler.ai/v1alpha1
+kind: WatchRule
+metadata: {name: services, namespace: ${production}}
+spec: {destinationRef: {name: main}, rules: [{name: services, resources: [services]}]}
+`);
+  const activity = page.getByRole("grid", { name: "Newest changes" });
+  await row(activity, "4 objects compared at the start").waitFor();
+  assert.equal(await activity.getByText(/Service\//).count(), 0, "an object that was compared has a line of its own");
+}
+
+// missing leads from the inbox to the workload that is missing, and to its history, where it can be created again.
+export async function missing(scene) {
+  await scene.kubectl("ann", ["delete", "deployment/worker", "-n", production]);
+  const page = await scene.open(victor);
+  const item = row(page.getByRole("grid", { name: "What waits for you" }), `${team}/shop`);
+  await item.getByText(/1 missing/).first().waitFor();
+  await item.getByRole("link", { name: "Show what is missing" }).click();
+  const main = page.getByRole("main");
+  await main.getByText("kubectl edit appcatalog shop -n team").waitFor();
+  const workload = main.getByRole("region", { name: "Workloads of the catalog" }).getByRole("row").filter({ hasText: "deployment/worker" });
+  await until("the workload is in view", async () => assert.ok(await workload.evaluate((e) => e.getBoundingClientRect().top < innerHeight && e.getBoundingClientRect().top > 0)));
+  await workload.getByRole("link", { name: /create it again/ }).click();
+  await main.getByRole("button", { name: "Create it again" }).waitFor();
+}

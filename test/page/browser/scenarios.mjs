@@ -1,13 +1,13 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-import { accessible, wide } from "./accessibility.mjs";
+import { accessible, phone, wide } from "./accessibility.mjs";
 import { automatic, catalogActions, conflict, createdAgain, environmentActions, explained, gitActions, history, outdated, overwritten, pipelineActions, retried, settings } from "./actions.mjs";
 import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./attacks.mjs";
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
 import { keyboard, keysOff } from "./keyboard.mjs";
-import { live, numbers, older, overview, steady } from "./overview.mjs";
+import { compared, live, missing, numbers, older, overview, steady } from "./overview.mjs";
 import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
 
 // scenarios are all scenarios, in the order in which they run: those that only look at the page come before those that change something.
@@ -23,6 +23,7 @@ export const scenarios = {
   "Accessibility/Light": (scene) => accessible(scene, "light"),
   "Accessibility/Dark": (scene) => accessible(scene, "dark"),
   "Accessibility/Widths": wide,
+  "Accessibility/Phone": phone,
   "Accessibility/Keyboard": keyboard,
   "Accessibility/KeysOff": keysOff,
   "Attacks/Rebinding": rebound,
@@ -52,4 +53,6 @@ export const scenarios = {
   "Actions/CreatedAgain": createdAgain,
   "Actions/Settings": settings,
   "Actions/Outdated": outdated,
+  "Screens/Compared": compared,
+  "Screens/Missing": missing,
 };

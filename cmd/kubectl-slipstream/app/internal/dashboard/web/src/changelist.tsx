@@ -8,6 +8,7 @@ import { type Column, List } from "./list";
 import { Ago } from "./parts";
 import { go, to } from "./routes";
 import { cell, keyOf, type Row } from "./store";
+import { number } from "./time";
 
 // ChangeRow is a row of the table of Changes by the names of its columns.
 export interface ChangeRow {
@@ -21,6 +22,8 @@ export interface ChangeRow {
   manager: string;
   bypass: boolean;
   reason: string;
+  // first is the number of objects that this row stands for: they had no file yet when a comparison found them.
+  first?: number;
 }
 
 export function changeRow(of: { columns: string[] }, row: Row): ChangeRow {
@@ -41,7 +44,30 @@ export function changeRow(of: { columns: string[] }, row: Row): ChangeRow {
   };
 }
 
+// leastFirst is the number of objects from which on they share a row.
+const leastFirst = 3;
+
+// folded puts changes next to each other into one row if a comparison found their objects for the first time and no user is known, as when
+// a cluster begins to be mirrored.
+export function folded(changes: ChangeRow[]): ChangeRow[] {
+  const isFirst = ({ did, who, fields }: ChangeRow): boolean => did === "Compared" && fields === "" && (who === "" || who.startsWith("("));
+  const rows: ChangeRow[] = [];
+  for (let i = 0; i < changes.length; ) {
+    let end = i;
+    while (end < changes.length && isFirst(changes[end]!)) end++;
+    if (end - i >= leastFirst) {
+      rows.push({ ...changes[i]!, first: end - i });
+      i = end;
+    } else {
+      rows.push(changes[i++]!);
+    }
+  }
+  return rows;
+}
+
 export const newestFirst = (a: Row, b: Row): number => (a.at === b.at ? a.name.localeCompare(b.name) : a.at < b.at ? 1 : -1);
+
+const open = ({ row, first }: ChangeRow): string => (first ? to(["history"], { namespace: row.namespace }) : changeAddress(row));
 
 export const changeAddress = (row: Row): string => to(["changes", row.namespace, row.name]);
 
@@ -80,16 +106,16 @@ export function Did({ of }: { of: string }): JSX.Element {
 function columns(namespaces: boolean): Column<ChangeRow>[] {
   return [
     { title: "When", width: "56px", cell: (c) => <Ago time={c.row.at} />, narrow: 1, end: true },
-    { title: "Who", width: "minmax(150px, 1.2fr)", cell: (c) => <Who change={c} />, from: 560 },
+    { title: "Who", width: "minmax(150px, 1.2fr)", cell: (c) => (c.first ? <span class="dim">Slipstream</span> : <Who change={c} />), from: 560 },
     {
       title: "What",
       width: "minmax(170px, 2.2fr)",
       narrow: 1,
       cell: (c) => (
         <span class="object">
-          <a href={changeAddress(c.row)} tabIndex={-1}>
-            <span class="kind">{c.kind}/</span>
-            {c.object}
+          <a href={open(c)} tabIndex={-1}>
+            {!c.first && <span class="kind">{c.kind}/</span>}
+            {c.first ? `${number(c.first)} objects compared at the start` : c.object}
           </a>
           {c.bypass && <Bypass manager={c.manager} />}
         </span>
@@ -97,10 +123,10 @@ function columns(namespaces: boolean): Column<ChangeRow>[] {
     },
     { title: "Did", width: "76px", cell: (c) => <Did of={c.did} />, from: 640 },
     { title: "Fields", width: "minmax(120px, 2fr)", cell: (c) => <Fields text={c.fields} />, from: 960 },
-    ...(namespaces ? [{ title: "Namespace", width: "minmax(84px, 0.8fr)", cell: (c: ChangeRow) => c.row.namespace, from: 760 }] : []),
+    ...(namespaces ? [{ title: "Namespace", width: "minmax(84px, 0.8fr)", cell: (c: ChangeRow) => (c.first ? "" : c.row.namespace), from: 760 }] : []),
     { title: "Reason", width: "minmax(80px, 1fr)", cell: (c) => c.reason, from: 1300 },
-    { title: "Commit", width: "76px", cell: (c) => <code>{c.commit}</code>, from: 720 },
-    { title: "Summary", width: "1fr", narrow: 2, from: Infinity, cell: (c) => `${shortUser(c.who)} · ${verbs[c.did] ?? c.did} · ${c.row.namespace}` },
+    { title: "Commit", width: "76px", cell: (c) => !c.first && <code>{c.commit}</code>, from: 720 },
+    { title: "Summary", width: "1fr", narrow: 2, from: Infinity, cell: (c) => (c.first ? "Slipstream · compared" : `${shortUser(c.who)} · ${verbs[c.did] ?? c.did} · ${c.row.namespace}`) },
   ];
 }
 
@@ -122,8 +148,8 @@ export function ChangeList(props: { label: string; items: ChangeRow[]; namespace
       items={props.items}
       columns={props.namespaces ? byNamespace : inNamespace}
       keyOf={(c) => keyOf(c.row)}
-      versionOf={(c) => c.row.version}
-      open={(c) => go(changeAddress(c.row))}
+      versionOf={(c) => `${c.row.version} ${c.first ?? ""}`}
+      open={(c) => go(open(c))}
       view={props.view ?? ""}
       {...(props.end ? { end: props.end } : {})}
       empty={props.empty}

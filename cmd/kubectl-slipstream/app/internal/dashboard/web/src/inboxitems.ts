@@ -50,7 +50,7 @@ export const waiting = computed((): InboxItem[] => {
   const destinations = table("gitdestinationstatuses").value;
   const all = [
     ...environmentItems(table("environments").value),
-    ...otherItems(catalogs, "appcatalogs", "Catalog", (row, state) => catalogKind(state, cell(catalogs, row, "Ready")), "Source", (row) => addressOf("catalogs", row)),
+    ...otherItems(catalogs, "appcatalogs", "Catalog", (row, state) => catalogKind(state, cell(catalogs, row, "Ready")), "Source", (row) => `${addressOf("catalogs", row)}${cell(catalogs, row, "State").includes("missing") ? "?show=workloads" : ""}`),
     ...otherItems(destinations, "gitdestinations", "Git destination", (row, state) => destinationKind(state, cell(destinations, row, "Error")), "Branch", () => to(["git"])),
     ...otherItems(table("syncpipelines").value, "syncpipelines", "Pipeline", (_, state) => pipelineKind(state), "Sinks", () => to(["pipelines"])),
   ];

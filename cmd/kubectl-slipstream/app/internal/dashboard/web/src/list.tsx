@@ -17,8 +17,8 @@ export interface Column<T> {
   // from is the width of the list from which on the column is shown.
   from?: number;
   end?: boolean;
-  // narrow puts the column into the first or second line of a narrow list. Others are not shown there.
-  narrow?: 1 | 2;
+  // narrow puts the column into the first, second or third line of a narrow list. Others are not shown there.
+  narrow?: 1 | 2 | 3;
 }
 
 export interface ListProps<T> {
@@ -52,7 +52,7 @@ export function List<T>(props: ListProps<T>): JSX.Element {
   const width = useWidth(frame);
   const narrow = width < narrowList;
   const coarse = useMedia("(pointer: coarse)");
-  const height = narrow ? 60 : coarse ? 44 : 38;
+  const height = narrow ? (props.columns.some((each) => each.narrow === 3) ? 102 : 60) : coarse ? 44 : 38;
   const lines = useMemo(() => linesOf(shown, props.group), [shown, props.group]);
   const [from, until] = useWindow(frame, lines.length, height);
   const selection = useSelection(props, shown, lines, frame, height);

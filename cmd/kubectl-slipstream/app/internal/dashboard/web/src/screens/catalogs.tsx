@@ -3,16 +3,16 @@
 
 // Catalogs: what they offer, what is missing, and which environments are behind.
 import type { JSX } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ActionButton, useActions } from "../actions";
 import { useListing, useObject } from "../listing";
 import { type Column, List } from "../list";
-import { Aged, Ago, Empty, Explained, Notice, Section, ShowAll, Skeleton, State, Tables, scope, useTitle } from "../parts";
+import { Aged, Ago, Command, Empty, Explained, Notice, Section, ShowAll, Skeleton, State, Tables, scope, useTitle } from "../parts";
 import { Records } from "../records";
-import { addressOf, go, to } from "../routes";
+import { addressOf, go, lifeOf, route, to } from "../routes";
 import { type Field, SimpleTable } from "../simpletable";
 import { catalogKind, severity } from "../states";
-import { cell, keyOf, type Row, table } from "../store";
+import { cell, hello, keyOf, type Row, table } from "../store";
 import { count, exact } from "../time";
 import type { Catalog } from "../types";
 import { catalogOf, environmentColumns, environmentRow, type EnvironmentRow } from "./environments";
@@ -162,7 +162,7 @@ function Shown(props: ShownProps): JSX.Element {
         {status?.editedBy && <Fact title="Edited by" value={status.editedBy.username} />}
       </dl>
       <Behind namespace={namespace} name={name} />
-      <Workloads {...{ namespace, name, version }} />
+      <Workloads {...{ namespace, name, version }} source={spec.sourceNamespace} />
       <Section title="Feed">
         <Records namespace={namespace} label={`configbutler.ai/catalog=${name}`} version={version} done={reload} />
       </Section>
@@ -211,26 +211,49 @@ function Behind({ namespace, name }: { namespace: string; name: string }): JSX.E
 }
 
 // Workloads lists what the catalog offers, what is missing in the source first.
-function Workloads({ namespace, name, version }: { namespace: string; name: string; version: string }): JSX.Element {
+function Workloads({ namespace, name, version, source }: { namespace: string; name: string; version: string; source: string }): JSX.Element {
   const { value, error } = useListing({ resource: "catalogworkloads", namespace, labelSelector: `configbutler.ai/catalog=${name}` }, version);
   const of = (row: Row, column: string) => (value ? cell(value, row, column) : "");
   const isMissing = (row: Row) => of(row, "State").startsWith("Missing");
   const rows = [...(value?.rows ?? [])].sort((a, b) => Number(isMissing(b)) - Number(isMissing(a)) || a.name.localeCompare(b.name));
   const missing = rows.filter(isMissing).length;
+  // The inbox leads here.
+  const part = useRef<HTMLDivElement>(null);
+  const wanted = route.value.query.show === "workloads" && value !== undefined;
+  useEffect(() => {
+    if (wanted) part.current?.scrollIntoView({ block: "start" });
+  }, [wanted]);
   const fields: Field<Row>[] = [
     { title: "Workload", cell: (row) => <code>{workloadName(row.name, name)}</code> },
     { title: "State", cell: (row) => <State kind={isMissing(row) ? "warning" : "synced"} text={of(row, "State")} /> },
     { title: "Changed in", cell: (row) => <code>r{of(row, "Revision")}</code> },
+    ...(missing > 0 ? [{ title: "Actions", cell: (row: Row) => isMissing(row) && <a href={historyOf(source, workloadName(row.name, name))}>History, to create it again</a> }] : []),
     { title: "Captured", wide: true, end: true, cell: (row) => <Aged text={of(row, "Captured")} received={row.received} /> },
   ];
   return (
-    <Section title="Workloads" count={missing > 0 ? `${missing} missing of ${rows.length}` : rows.length}>
-      {error !== "" && <Notice kind="failed">{error}</Notice>}
-      {!value && error === "" && <Skeleton label="Loading workloads" rows={3} />}
-      {value && rows.length === 0 && <Empty title="Nothing is offered">No workload of the source matches the catalog.</Empty>}
-      {rows.length > 0 && <SimpleTable label="Workloads of the catalog" fields={fields} items={rows} keyOf={(row) => row.name} />}
-    </Section>
+    <div ref={part}>
+      <Section title="Workloads" count={missing > 0 ? `${missing} missing of ${rows.length}` : rows.length}>
+        {missing > 0 && (
+          <Notice kind="warning">
+            <p>
+              The catalog names {count(missing, "workload")} that {missing === 1 ? "does" : "do"} not exist in {source}. Create {missing === 1 ? "it" : "them"} again from {missing === 1 ? "its" : "their"} history, or remove {missing === 1 ? "it" : "them"} from the catalog:
+            </p>
+            <Command line={["kubectl edit appcatalog", name, "-n", namespace, hello.value?.flags].filter(Boolean).join(" ")} />
+          </Notice>
+        )}
+        {error !== "" && <Notice kind="failed">{error}</Notice>}
+        {!value && error === "" && <Skeleton label="Loading workloads" rows={3} />}
+        {value && rows.length === 0 && <Empty title="Nothing is offered">No workload of the source matches the catalog.</Empty>}
+        {rows.length > 0 && <SimpleTable label="Workloads of the catalog" fields={fields} items={rows} keyOf={(row) => row.name} />}
+      </Section>
+    </div>
   );
+}
+
+// historyOf returns the address of the history of a workload KIND/NAME. Kinds of workloads have regular plurals.
+function historyOf(source: string, workload: string): string {
+  const [kind = "", name = ""] = workload.split("/");
+  return lifeOf(source, `${kind.toLowerCase()}s`, name);
 }
 
 // workloadName returns kind and name of the record CATALOG.KIND.NAME.

@@ -5,7 +5,7 @@
 import type { JSX } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { ActionButton, ask } from "../actions";
-import { ChangeList, changeRow, newestFirst } from "../changelist";
+import { ChangeList, changeRow, folded, newestFirst } from "../changelist";
 import { type InboxItem, waiting } from "../inboxitems";
 import { type Column, List } from "../list";
 import { Empty, Section, ShowAll, State, Tables, scope, useMedia, useTitle } from "../parts";
@@ -14,7 +14,6 @@ import { keyOf, table } from "../store";
 import { number } from "../time";
 
 const newest = 50;
-
 
 export function InboxScreen(): JSX.Element {
   useTitle("Inbox");
@@ -27,10 +26,7 @@ export function InboxScreen(): JSX.Element {
   const changes = table("changes").value;
   const activity = useMemo(
     () =>
-      [...changes.rows.values()]
-        .sort(newestFirst)
-        .slice(0, newest)
-        .map((row) => changeRow(changes, row)),
+      folded([...changes.rows.values()].sort(newestFirst).map((row) => changeRow(changes, row))).slice(0, newest),
     [changes],
   );
   return (
@@ -83,12 +79,18 @@ const columns: Column<InboxItem>[] = [
     ),
   },
   { title: "About", width: "minmax(90px, 1fr)", from: 700, cell: (item) => <span class="dim">{item.what === "Environment" ? item.detail : item.what}</span> },
-  { title: "Actions", width: "136px", cell: (item) => <Actions item={item} />, from: 460, end: true },
+  { title: "Actions", width: "172px", cell: (item) => <Actions item={item} />, from: 460, end: true, narrow: 3 },
 ];
 
 function Actions({ item }: { item: InboxItem }): JSX.Element | null {
   if (item.target.resource === "gitdestinations") return <ActionButton target={item.target} action="sync" label="Retry" small />;
-  if (item.target.resource !== "environments") return null;
+  if (item.target.resource !== "environments") {
+    return (
+      <a class="button small" href={item.address}>
+        {item.what === "Catalog" && item.kind === "warning" ? "Show what is missing" : "Show"}
+      </a>
+    );
+  }
   if (item.kind === "conflict") {
     return (
       <button type="button" class="small primary" onClick={() => ask(item.target, "decide")}>
