@@ -156,3 +156,34 @@ export async function missing(scene) {
   await workload.getByRole("link", { name: /create it again/ }).click();
   await main.getByRole("button", { name: "Create it again" }).waitFor();
 }
+
+// large compares two contents of 900 KiB: the page shows the lines around what differs, and more of them as its user wants.
+export async function large(scene) {
+  const lines = Array.from({ length: 15_000 }, (_, i) => `${i % 3 === 0 ? "again and again" : `line ${i}`}, with a text of the usual length of a line`);
+  const configMap = (text) => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "large", namespace: production }, data: { text } });
+  await scene.kubectl("ann", ["create", "-f", "-"], configMap(lines.join("\n")));
+  const page = await scene.open(jane, screens.History);
+  const list = page.getByRole("grid", { name: "Changes, newest first" });
+  const change = (did) => row(list, "ConfigMap/large").filter({ has: page.getByText(did, { exact: true }) }).first();
+  await change("created").waitFor();
+  lines[5_000] += " (first)";
+  lines.splice(10_000, 0, "second");
+  await scene.kubectl("ann", ["replace", "-f", "-"], configMap(lines.join("\n")));
+  await page.evaluate(() => {
+    window.longest = 0;
+    new PerformanceObserver((tasks) => tasks.getEntries().forEach((each) => (window.longest = Math.max(window.longest, each.duration)))).observe({ type: "longtask" });
+  });
+  await change("updated").click();
+  const diff = page.getByRole("region", { name: "Before and After" });
+  await diff.locator("ins").getByText("second").waitFor();
+  assert.deepEqual([await diff.locator("ins").count(), await diff.locator("del").count()], [2, 1], "lines that are the same are marked");
+  scene.log(`the longest task while two contents of ${Math.round(lines.join("\n").length / 1024)} KiB are compared takes ${Math.round(await page.evaluate(() => window.longest))} ms`);
+  const shown = async () => await diff.getByRole("row").count();
+  const before = await shown();
+  assert.ok(before < 50, `${before} rows are shown at first`);
+  await diff.getByRole("button", { name: "Show 200 more unchanged lines" }).first().click();
+  await until("200 more lines are shown", async () => assert.equal(await shown(), before + 200));
+  await show(page, `#/history/${production}/configmaps/large`);
+  await page.getByRole("main").getByRole("button", { name: "Blame" }).click();
+  await page.getByRole("region", { name: "Each line with its last change" }).getByText(/older lines left out/).waitFor();
+}

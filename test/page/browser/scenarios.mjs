@@ -7,7 +7,7 @@ import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./atta
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
 import { keyboard, keysOff } from "./keyboard.mjs";
-import { compared, live, missing, numbers, older, overview, steady } from "./overview.mjs";
+import { compared, large, live, missing, numbers, older, overview, steady } from "./overview.mjs";
 import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
 
 // scenarios are all scenarios, in the order in which they run: those that only look at the page come before those that change something.
@@ -55,4 +55,5 @@ export const scenarios = {
   "Actions/Outdated": outdated,
   "Screens/Compared": compared,
   "Screens/Missing": missing,
+  "Screens/Large": large,
 };

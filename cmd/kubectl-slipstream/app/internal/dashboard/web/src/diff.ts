@@ -12,22 +12,43 @@ export interface DiffLine {
   afterNumber?: number;
 }
 
-// mostEdits bounds the work: texts that differ more are shown as removed and added.
-const mostEdits = 1500;
+// mostSteps bounds the work of comparing, so that large texts do not stop the page: what is left then is shown as removed and added.
+const mostSteps = 3_000_000;
+
+// plain is the number of lines up to which texts are compared as a whole. Longer ones are divided at lines that are unique in both.
+const plain = 2000;
+
+type Pair = [number, number];
+
+// Range is a part of both texts: lines from a to endA, and from b to endB.
+interface Range {
+  a: number;
+  endA: number;
+  b: number;
+  endB: number;
+}
 
 // diffLines returns the lines of both texts, with lines that belong together next to each other.
 export function diffLines(before: string, after: string): DiffLine[] {
-  const a = linesOf(before);
-  const b = linesOf(after);
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const kept = matches(a.slice(start, a.length - end), b.slice(start, b.length - end));
-  const pairs: [number, number][] = [];
-  for (let i = 0; i < start; i++) pairs.push([i, i]);
-  for (const [i, j] of kept) pairs.push([i + start, j + start]);
-  for (let i = end; i > 0; i--) pairs.push([a.length - i, b.length - i]);
+  const steps = diffSteps(before, after);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
+}
+
+// diffSteps does the same in steps, between which the page can do something else.
+export function* diffSteps(before: string, after: string): Generator<undefined, DiffLine[]> {
+  const [a, b] = [linesOf(before), linesOf(after)];
+  yield;
+  const texts = yield* numbered(a, b);
+  yield;
+  const ranges = divided(texts, { a: 0, endA: a.length, b: 0, endB: b.length });
+  yield;
+  const pairs: Pair[] = [];
+  const work = { left: mostSteps };
+  for (const range of ranges) compare(texts, range, work, pairs);
+  yield;
   return paired(a, b, pairs);
 }
 
@@ -35,36 +56,126 @@ function linesOf(text: string): string[] {
   return text === "" ? [] : text.replace(/\n$/, "").split("\n");
 }
 
-// matches returns the pairs of equal lines of a shortest edit, by Myers' algorithm.
-function matches(a: string[], b: string[]): [number, number][] {
-  const most = Math.min(a.length + b.length, mostEdits);
-  const furthest = new Map<number, number>([[1, 0]]);
-  const trace: Map<number, number>[] = [];
+interface Texts {
+  a: Int32Array;
+  b: Int32Array;
+  // size is the number of different lines.
+  size: number;
+}
+
+// numbered returns both texts with a number for each different line.
+function* numbered(a: string[], b: string[]): Generator<undefined, Texts> {
+  const numbers = new Map<string, number>();
+  const number = (line: string): number => {
+    let found = numbers.get(line);
+    if (found === undefined) numbers.set(line, (found = numbers.size));
+    return found;
+  };
+  const ofA = Int32Array.from(a, number);
+  yield;
+  return { a: ofA, b: Int32Array.from(b, number), size: numbers.size };
+}
+
+// divided returns the parts of long texts between lines that are unique in both and in the same order, as patience diff does. Each part
+// begins with such lines. The time is that of a sort.
+function divided(texts: Texts, whole: Range): Range[] {
+  if (whole.endA + whole.endB <= plain) return [whole];
+  const inA = places(texts.a, texts.size);
+  const inB = places(texts.b, texts.size);
+  const anchors: Pair[] = [];
+  texts.a.forEach((line, i) => {
+    if (inA[line]! >= 0 && inB[line]! >= 0) anchors.push([i, inB[line]!]);
+  });
+  const ranges: Range[] = [];
+  let [from, next] = [{ a: 0, b: 0 }, { a: 0, b: 0 }];
+  for (const [i, j] of increasing(anchors)) {
+    if (i !== next.a || j !== next.b) {
+      ranges.push({ ...from, endA: i, endB: j });
+      from = { a: i, b: j };
+    }
+    next = { a: i + 1, b: j + 1 };
+  }
+  return [...ranges, { ...from, endA: whole.endA, endB: whole.endB }];
+}
+
+// places returns where each line is: -1 if it is missing, -2 if there are several.
+function places(text: Int32Array, size: number): Int32Array {
+  const all = new Int32Array(size).fill(-1);
+  text.forEach((line, i) => (all[line] = all[line] === -1 ? i : -2));
+  return all;
+}
+
+// increasing returns a longest part of the pairs, which are sorted by their first numbers, in which the second ones increase as well.
+function increasing(pairs: Pair[]): Pair[] {
+  const ends: number[] = [];
+  const previous = new Int32Array(pairs.length);
+  pairs.forEach(([, j], at) => {
+    let [low, high] = [0, ends.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (pairs[ends[middle]!]![1] < j) low = middle + 1;
+      else high = middle;
+    }
+    previous[at] = low === 0 ? -1 : ends[low - 1]!;
+    ends[low] = at;
+  });
+  const longest: Pair[] = [];
+  for (let at = ends.length === 0 ? -1 : ends[ends.length - 1]!; at >= 0; at = previous[at]!) longest.push(pairs[at]!);
+  return longest.reverse();
+}
+
+// compare adds the pairs of equal lines of a part.
+function compare({ a, b }: Texts, of: Range, work: { left: number }, pairs: Pair[]): void {
+  let { a: i, b: j, endA, endB } = of;
+  for (; i < endA && j < endB && a[i] === b[j]; i++, j++) pairs.push([i, j]);
+  let same = 0;
+  for (; i < endA && j < endB && a[endA - 1] === b[endB - 1]; endA--, endB--) same++;
+  for (const [x, y] of matches(a.subarray(i, endA), b.subarray(j, endB), work)) pairs.push([x + i, y + j]);
+  for (; same > 0; same--) pairs.push([endA++, endB++]);
+}
+
+// matches returns the pairs of equal lines of a shortest edit, by Myers' algorithm, or none if that is too much work.
+function matches(a: Int32Array, b: Int32Array, work: { left: number }): Pair[] {
+  const most = a.length + b.length;
+  if (a.length === 0 || b.length === 0) return [];
+  // trace has the furthest places of each number of edits d, for the diagonals from -d to d.
+  const trace: Int32Array[] = [];
   for (let d = 0; d <= most; d++) {
-    trace.push(new Map(furthest));
+    const [last, furthest] = [trace[d - 1], new Int32Array(2 * d + 1)];
+    trace.push(furthest);
+    work.left -= furthest.length;
     for (let k = -d; k <= d; k += 2) {
-      const down = k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1));
-      let x = down ? (furthest.get(k + 1) ?? 0) : (furthest.get(k - 1) ?? 0) + 1;
+      let x = begin(last, d, k).x;
+      const start = x;
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++;
-      furthest.set(k, x);
+      work.left -= x - start;
+      furthest[k + d] = x;
       if (x >= a.length && x - k >= b.length) return walkBack(trace, a.length, b.length);
     }
+    if (work.left < 0) return [];
   }
   return [];
 }
 
-function walkBack(trace: Map<number, number>[], atA: number, atB: number): [number, number][] {
-  const pairs: [number, number][] = [];
+// begin returns where diagonal k begins with d edits, and the diagonal that leads there. last is what was reached with one edit less.
+function begin(last: Int32Array | undefined, d: number, k: number): { x: number; from: number } {
+  if (!last) return { x: 0, from: k };
+  const [left, right] = [last[k + d - 2] ?? -1, last[k + d] ?? -1];
+  const down = k === -d || (k !== d && left < right);
+  return down ? { x: right, from: k + 1 } : { x: left + 1, from: k - 1 };
+}
+
+function walkBack(trace: Int32Array[], atA: number, atB: number): Pair[] {
+  const pairs: Pair[] = [];
   let [x, y] = [atA, atB];
   for (let d = trace.length - 1; d >= 0; d--) {
-    const furthest = trace[d]!;
     const k = x - y;
-    const down = k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1));
-    const previous = down ? k + 1 : k - 1;
-    const fromX = furthest.get(previous) ?? 0;
-    const fromY = fromX - previous;
-    while (x > fromX && y > fromY && x > 0 && y > 0) pairs.push([--x, --y]);
-    [x, y] = [fromX, fromY];
+    const { x: start, from } = begin(trace[d - 1], d, k);
+    while (x > start) pairs.push([--x, --y]);
+    if (d > 0) {
+      x = trace[d - 1]![from + d - 1]!;
+      y = x - from;
+    }
   }
   return pairs.reverse();
 }
