@@ -187,3 +187,19 @@ export async function large(scene) {
   await page.getByRole("main").getByRole("button", { name: "Blame" }).click();
   await page.getByRole("region", { name: "Each line with its last change" }).getByText(/older lines left out/).waitFor();
 }
+
+// loading shows what is on the way until the lists arrive.
+export async function loading(scene) {
+  const page = await scene.open(victor);
+  let arrive;
+  const arrived = new Promise((resolve) => (arrive = resolve));
+  await page.route("**/api/stream", async (route) => {
+    await arrived;
+    await route.continue();
+  });
+  await page.reload();
+  await page.getByText("Loading environments: 0 of 6 lists have arrived").waitFor();
+  assert.equal(await page.getByRole("heading", { name: "Waits for you" }).innerText(), "Waits for you", "a number is shown before it is known");
+  arrive();
+  await row(page.getByRole("grid", { name: "What waits for you" }), `${team}/carol`).waitFor();
+}

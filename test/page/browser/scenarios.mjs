@@ -7,7 +7,7 @@ import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./atta
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
 import { keyboard, keysOff } from "./keyboard.mjs";
-import { compared, large, live, missing, numbers, older, overview, steady } from "./overview.mjs";
+import { compared, large, live, loading, missing, numbers, older, overview, steady } from "./overview.mjs";
 import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
 
 // scenarios are all scenarios, in the order in which they run: those that only look at the page come before those that change something.
@@ -15,6 +15,7 @@ export const scenarios = {
   "Screens/Overview": overview,
   "Screens/Numbers": numbers,
   "Screens/Older": older,
+  "Screens/Loading": loading,
   "Screens/LiveChange": live,
   "Screens/RowsStay": steady,
   "Access/Viewer": viewer,

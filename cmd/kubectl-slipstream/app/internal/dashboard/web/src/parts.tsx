@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isAbort, messageOf } from "./api";
 import { Icon } from "./icons";
 import type { StateKind } from "./states";
-import { connection, hello, now, type Table } from "./store";
+import { connection, hello, now, streamed, type Table, table } from "./store";
 import { duration, exact, milliseconds } from "./time";
 
 // State shows the sentence of the server with an icon.
@@ -94,10 +94,11 @@ export function Notice({ kind, children }: { kind: StateKind; children: Componen
   );
 }
 
+// Skeleton stands for content that is loading. rows is the number of its rows, as far as it is known.
 export function Skeleton({ rows = 6, label }: { rows?: number; label: string }): JSX.Element {
   return (
     <div class="skeleton" role="status">
-      <span class="hidden">{label}</span>
+      <span class="hint">{label}</span>
       {Array.from({ length: rows }, (_, i) => (
         <div key={i} class="bar" />
       ))}
@@ -115,7 +116,10 @@ export function Tables({ of, what, children }: { of: Table[]; what: string; chil
       </Empty>
     );
   }
-  if (of.some((each) => each.phase === "loading")) return <Skeleton label={`Loading ${what}`} />;
+  if (of.some((each) => each.phase === "loading")) {
+    const arrived = streamed.filter((resource) => table(resource).value.phase !== "loading").length;
+    return <Skeleton label={`Loading ${what}: ${arrived} of ${streamed.length} lists have arrived`} />;
+  }
   const lost = of.find((each) => each.lostSince > 0);
   const old = lost !== undefined || connection.value.state === "lost";
   return (

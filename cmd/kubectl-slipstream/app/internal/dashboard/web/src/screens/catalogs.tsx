@@ -162,7 +162,7 @@ function Shown(props: ShownProps): JSX.Element {
         {status?.editedBy && <Fact title="Edited by" value={status.editedBy.username} />}
       </dl>
       <Behind namespace={namespace} name={name} />
-      <Workloads {...{ namespace, name, version }} source={spec.sourceNamespace} />
+      <Workloads {...{ namespace, name, version }} source={spec.sourceNamespace} size={status?.workloads?.length ?? 0} />
       <Section title="Feed">
         <Records namespace={namespace} label={`configbutler.ai/catalog=${name}`} version={version} done={reload} />
       </Section>
@@ -211,7 +211,7 @@ function Behind({ namespace, name }: { namespace: string; name: string }): JSX.E
 }
 
 // Workloads lists what the catalog offers, what is missing in the source first.
-function Workloads({ namespace, name, version, source }: { namespace: string; name: string; version: string; source: string }): JSX.Element {
+function Workloads({ namespace, name, version, source, size }: { namespace: string; name: string; version: string; source: string; size: number }): JSX.Element {
   const { value, error } = useListing({ resource: "catalogworkloads", namespace, labelSelector: `configbutler.ai/catalog=${name}` }, version);
   const of = (row: Row, column: string) => (value ? cell(value, row, column) : "");
   const isMissing = (row: Row) => of(row, "State").startsWith("Missing");
@@ -242,7 +242,7 @@ function Workloads({ namespace, name, version, source }: { namespace: string; na
           </Notice>
         )}
         {error !== "" && <Notice kind="failed">{error}</Notice>}
-        {!value && error === "" && <Skeleton label="Loading workloads" rows={3} />}
+        {!value && error === "" && <Skeleton label={`Loading ${count(size, "workload")}`} rows={Math.min(Math.max(size, 1), 8)} />}
         {value && rows.length === 0 && <Empty title="Nothing is offered">No workload of the source matches the catalog.</Empty>}
         {rows.length > 0 && <SimpleTable label="Workloads of the catalog" fields={fields} items={rows} keyOf={(row) => row.name} />}
       </Section>

@@ -33,7 +33,7 @@ export function InboxScreen(): JSX.Element {
     <>
       <h1 class="hidden">Inbox</h1>
       <div class="columns">
-        <Section title="Waits for you" count={number(items.length)}>
+        <Section title="Waits for you" {...(environments.phase === "ready" ? { count: number(items.length) } : {})}>
           <Tables of={[environments]} what="environments">
             {() => <List label="What waits for you" columns={columns} items={shown} keyOf={itemKey} versionOf={itemVersion} open={(item) => go(item.address)} press={press} empty={<Nothing size={environments.rows.size} />} />}
           </Tables>
