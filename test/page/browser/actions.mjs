@@ -127,6 +127,34 @@ export async function conflict(scene) {
   assert.equal(await scene.kubectl(jane, ["get", "deployment/api", "-n", "dana", "-o", "jsonpath={..resources.limits.memory}"]), "128Mi");
 }
 
+// several takes and dismisses the changes of several environments, which are selected with the space bar and the pointer.
+export async function several(scene) {
+  const page = await scene.open(jane, screens.Environments);
+  const list = page.getByRole("grid", { name: "Environments" });
+  await row(list, `${team}/erin`).focus();
+  await page.keyboard.press(" ");
+  await list.getByRole("checkbox", { name: `Select ${team}/erin` }).and(list.locator(":checked")).waitFor();
+  await list.getByRole("checkbox", { name: `Select ${team}/hostile` }).check();
+  await page.keyboard.press("x");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("heading", { name: "Dismiss changes of 2 environments" }).waitFor();
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Take changes of 2 environments" }).click();
+  const result = (name) => dialog.getByRole("row").filter({ hasText: `${team}/${name}` });
+  await result("erin").getByText(/create/).first().waitFor();
+  await result("hostile").getByText(/1 update/).first().waitFor();
+  await dialog.getByText("2 commands").click();
+  await dialog.getByText(`kubectl slipstream sync erin -n ${team}`).waitFor();
+  await run(dialog, "Take changes of 2 environments");
+  for (const name of ["erin", "hostile"]) {
+    await result(name).getByText(/^Synced/).first().waitFor();
+  }
+  assert.equal(await image(scene, "erin", "worker"), "shop/worker:1");
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await page.getByRole("button", { name: /^Take changes of/ }).waitFor({ state: "detached" });
+  await row(list, `${team}/erin`).getByText(/^Synced/).first().waitFor();
+}
+
 // retried tries again what has failed, once its cause is removed.
 export async function retried(scene) {
   const page = await scene.open(jane, screens["Environment that failed"]);

@@ -6,26 +6,25 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { type Options, type Request, ask, describe, request, useActions } from "./actions";
 import { Allow } from "./allow";
+import { batch, BatchDialog, conflictExit } from "./batch";
 import { Decide } from "./decide";
-import { type Findings, type Owned, findingsOf } from "./findings";
+import { findingsOf } from "./findings";
 import { Form, isComplete } from "./form";
 import { Modal } from "./modal";
 import { Output, type Result, run, useRun } from "./output";
 import { Command, Explained, Notice } from "./parts";
 import { SaveDialog } from "./savedialog";
 import { allowChanges } from "./store";
-import { count } from "./time";
+import { Warnings } from "./warnings";
 
 // ActionDialog shows the requested action, if there is one.
 export function ActionDialog(): JSX.Element | null {
   const asked = request.value;
+  if (!asked && batch.value) return <BatchDialog of={batch.value} />;
   if (!asked) return <SaveDialog />;
   if (asked.action === "decide") return <Decide asked={asked} />;
   return <Asked key={`${asked.action} ${asked.target.name}`} asked={asked} />;
 }
-
-// conflictExit is the exit code of a command that has found conflicts.
-const conflictExit = 4;
 
 function Asked({ asked }: { asked: Request }): JSX.Element {
   const { target, action } = asked;
@@ -64,7 +63,7 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
           </Notice>
         )}
         {!result && !refused && <Form asked={asked} options={options} change={setOptions} />}
-        {previewed && <Warnings of={findingsOf(preview)} action={action} />}
+        {previewed && (action === "sync" || action === "rollback") && <Warnings of={findingsOf(preview)} />}
         {previewed && <Preview result={preview} reads={reads} />}
         {result && <Running result={result} reads={reads} history={asked.history} close={close} />}
         {!result && !refused && !reads && <Allow />}
@@ -105,54 +104,6 @@ function targetName({ target, options }: Request): string {
     changes: "change",
   };
   return `${kind[target.resource] ?? target.resource}/${target.name}${target.namespace === "" ? "" : ` in ${target.namespace}`}`;
-}
-
-// Warnings say what a sync overwrites, and what it leaves for a decision, before it is run.
-export function Warnings({ of, action }: { of: Findings; action: string }): JSX.Element | null {
-  if (action !== "sync" && action !== "rollback") return null;
-  const { conflicts, overwritten } = of;
-  return (
-    <>
-      {overwritten.length > 0 && (
-        <Notice kind="warning">
-          <p>
-            <strong>This overwrites {count(overwritten.length, "field")} that Slipstream did not write.</strong> A user or another tool changed {overwritten.length === 1 ? "it" : "them"} in this environment. Those values are lost.
-          </p>
-          <Fields of={overwritten} />
-        </Notice>
-      )}
-      {conflicts.length > 0 && (
-        <Notice kind="conflict">
-          <p>
-            <strong>
-              {count(conflicts.length, "field")} {conflicts.length === 1 ? "was" : "were"} changed here and in the catalog.
-            </strong>{" "}
-            Their workloads stay as they are until you decide which side stays. Everything else is taken. The decision comes next.
-          </p>
-          <Fields of={conflicts} />
-        </Notice>
-      )}
-    </>
-  );
-}
-
-// mostFields is the number of fields that a warning lists.
-const mostFields = 6;
-
-function Fields({ of }: { of: Owned[] }): JSX.Element {
-  return (
-    <ul class="fields-list">
-      {of.slice(0, mostFields).map((each) => (
-        <li key={`${each.object} ${each.field}`}>
-          <code>
-            {each.object} {each.field}
-          </code>{" "}
-          {each.owners !== "" && <span class="dim">written by {each.owners}</span>}
-        </li>
-      ))}
-      {of.length > mostFields && <li class="dim">and {of.length - mostFields} more</li>}
-    </ul>
-  );
 }
 
 // Preview shows the command line and what its dry run prints, or the output of a command that only reads.

@@ -56,13 +56,15 @@ let waitsForPlace = 0;
 
 export function startKeys(): void {
   addEventListener("keydown", (e) => {
-    if (!keysOn.value || e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || isInput(e.target)) return;
+    if (!keysOn.value || e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || isInput(e)) return;
     if (document.querySelector("dialog[open]")) return;
     if (handle(e)) e.preventDefault();
   });
 }
 
-function isInput(target: EventTarget | null): boolean {
+// isInput reports whether a key is for an input. A checkbox only takes the space bar.
+function isInput({ target, key }: KeyboardEvent): boolean {
+  if (target instanceof HTMLInputElement && target.type === "checkbox") return key === " ";
   return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
 }
 
@@ -86,6 +88,7 @@ function handle(e: KeyboardEvent): boolean {
     case "k":
       currentList()?.move(e.key === "j" ? 1 : -1);
       return currentList() !== undefined;
+    case " ":
     case "Enter":
       if (e.target instanceof HTMLElement && e.target.closest("a, button, summary")) return false;
   }
@@ -103,10 +106,11 @@ export const keyHelp: [string, string][] = [
   ["/", "Go to the filter"],
   ["j, k", "Select the next or previous row"],
   ["Enter", "Open the selected row"],
+  ["Space", "Select an environment for an action on several"],
   ["d", "Show the diff of the environment"],
-  ["s", "Take changes of the catalog"],
+  ["s", "Take changes of the catalog, of the selected environments if there are any"],
   ["c", "Take changes of the cluster: dependencies"],
-  ["x", "Dismiss changes"],
+  ["x", "Dismiss changes, of the selected environments if there are any"],
   ["g then i e c g p h s", "Go to inbox, environments, catalogs, Git, pipelines, history, settings"],
   ["?", "Show this help"],
 ];

@@ -17,6 +17,8 @@ export interface Column<T> {
   // from is the width of the list from which on the column is shown.
   from?: number;
   end?: boolean;
+  // untitled hides the title, which is then only for screen readers.
+  untitled?: boolean;
   // narrow puts the column into the first, second or third line of a narrow list. Others are not shown there.
   narrow?: 1 | 2 | 3;
 }
@@ -73,7 +75,7 @@ export function List<T>(props: ListProps<T>): JSX.Element {
         <div class="list-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
           {columns.map((each) => (
             <span key={each.title} role="columnheader" class={each.end ? "end" : ""}>
-              {each.title}
+              {each.untitled ? <span class="hidden">{each.title}</span> : each.title}
             </span>
           ))}
         </div>

@@ -3,7 +3,9 @@
 
 // All environments, by catalog.
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
+import type { Target } from "../actions";
+import { type Batch, batch } from "../batch";
 import { Icon } from "../icons";
 import { type Column, List } from "../list";
 import { Aged, Empty, State, Tables, scope, useTitle } from "../parts";
@@ -99,6 +101,13 @@ export function EnvironmentsScreen(): JSX.Element {
     const words = q.toLowerCase().split(/\s+/).filter(Boolean);
     return rows.filter((each) => (state === "" || each.kind === state) && matches(each, words)).sort(order(by));
   }, [rows, q, state, by]);
+  const chosen = useChosen(rows);
+  const press = (key: string, e: EnvironmentRow) => {
+    if (key === " ") chosen.toggle(e);
+    else if (!chosen.press(key)) return pressOnEnvironment(key, targetOf(e), addressOf("environments", e.row));
+    return true;
+  };
+  const columns = useMemo(() => [chosen.column, ...environmentColumns], [chosen.column]);
   return (
     <>
       <div class="bar-row">
@@ -118,31 +127,94 @@ export function EnvironmentsScreen(): JSX.Element {
         </label>
         <SavedFilters />
       </div>
-      <p class="hint" aria-live="polite">
-        {(q !== "" || state !== "") && `${count(shown.length, "environment")} of ${rows.length}${state === "" ? "" : `, ${nouns[state as StateKind] ?? state}`}`}
+      <div class="chosen-row" aria-live="polite">
         {(q !== "" || state !== "") && (
-          <button type="button" class="quiet small" onClick={() => setQuery({ q: "", state: "" })}>
-            Clear the filter
-          </button>
+          <span class="hint">
+            {count(shown.length, "environment")} of {rows.length}
+            {state !== "" && `, ${nouns[state as StateKind] ?? state}`}
+            <button type="button" class="quiet small" onClick={() => setQuery({ q: "", state: "" })}>
+              Clear the filter
+            </button>
+          </span>
         )}
-      </p>
+        <ChosenBar of={chosen} />
+      </div>
       <Tables of={[environments]} what="environments">
         {() => (
           <List
             label="Environments"
-            columns={environmentColumns}
+            columns={columns}
             items={shown}
             view={`${q} ${state} ${by}`}
             keyOf={(e) => keyOf(e.row)}
             versionOf={(e) => e.row.version}
             {...(by === "none" ? {} : { group: grouping[by] ?? grouping.catalog! })}
             open={(e) => go(addressOf("environments", e.row))}
-            press={(key, e) => pressOnEnvironment(key, { resource: "environments", namespace: e.row.namespace, name: e.row.name }, addressOf("environments", e.row))}
+            press={press}
             empty={rows.length === 0 ? <None /> : <Empty title="No environment matches the filter" />}
           />
         )}
       </Tables>
     </>
+  );
+}
+
+const targetOf = ({ row }: EnvironmentRow): Target => ({ resource: "environments", namespace: row.namespace, name: row.name });
+
+// Chosen are the environments that the user has selected.
+interface Chosen {
+  rows: EnvironmentRow[];
+  column: Column<EnvironmentRow>;
+  toggle: (e: EnvironmentRow) => void;
+  clear: () => void;
+  act: (action: Batch["action"], options?: Batch["options"]) => void;
+  // press does what a key means for them, and reports whether there was anything to do.
+  press: (key: string) => boolean;
+}
+
+function useChosen(all: EnvironmentRow[]): Chosen {
+  const [keys, setKeys] = useState<ReadonlySet<string>>(new Set());
+  const rows = all.filter((e) => keys.has(keyOf(e.row)));
+  const clear = () => setKeys(new Set());
+  const toggle = (e: EnvironmentRow) =>
+    setKeys((old) => {
+      const changed = new Set(old);
+      if (!changed.delete(keyOf(e.row))) changed.add(keyOf(e.row));
+      return changed;
+    });
+  const act: Chosen["act"] = (action, options = {}) => (batch.value = { action, options, targets: rows.map(targetOf), done: clear });
+  const press = (key: string) => {
+    const action = ({ s: "sync", c: "sync", x: "dismiss" } as const)[key];
+    if (!action || rows.length === 0) return false;
+    act(action, key === "s" ? { action: "catalog" } : key === "c" ? { action: "cluster" } : {});
+    return true;
+  };
+  const column = useMemo(
+    (): Column<EnvironmentRow> => ({
+      title: "Selected",
+      untitled: true,
+      width: "18px",
+      cell: (e) => <input type="checkbox" tabIndex={-1} aria-label={`Select ${keyOf(e.row)}`} checked={keys.has(keyOf(e.row))} onChange={() => toggle(e)} />,
+    }),
+    [keys],
+  );
+  return { rows, column, toggle, clear, act, press };
+}
+
+function ChosenBar({ of }: { of: Chosen }): JSX.Element | null {
+  if (of.rows.length === 0) return null;
+  return (
+    <span class="buttons" role="group" aria-label="Selected environments">
+      <button type="button" class="primary small" onClick={() => of.act("sync")}>
+        Take changes of {count(of.rows.length, "environment")}
+      </button>
+      <button type="button" class="small" onClick={() => of.act("dismiss")}>
+        Dismiss
+      </button>
+      <button type="button" class="quiet small" onClick={of.clear}>
+        Clear the selection
+      </button>
+    </span>
   );
 }
 
