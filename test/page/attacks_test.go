@@ -409,12 +409,16 @@ func (s *testCluster) testDisclosure(t *testing.T) {
 	}
 	c.eachChange(t, func(namespace, name string) {
 		check("change "+name, c.expect(t, http.StatusOK, "/api/change", map[string]any{"namespace": namespace, "name": name}))
+		for _, action := range []string{"show", "undo", "restore"} {
+			check(action+" of "+name, c.run(t, http.StatusOK, action, "changes", namespace, name, map[string]any{"preview": action != "show"}))
+		}
 	})
 	for action, options := range map[string]map[string]any{
 		"diff": {}, "missing": {}, "explain-drift": {"object": "deployment/api"},
 	} {
 		check(action, c.run(t, http.StatusOK, action, "environments", team, "bob", map[string]any{"options": options}))
 	}
+	check("blame", c.run(t, http.StatusOK, "blame", "objects", production, "", map[string]any{"options": map[string]any{"object": "secrets/setup"}}))
 	next, _, _ := c.stream(t)
 	for range 7 { // hello, and the six resources
 		message, err := json.Marshal(next())

@@ -9,6 +9,7 @@ import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
 import { keyboard, keysOff } from "./keyboard.mjs";
 import { compared, large, live, loading, missing, numbers, older, overview, steady } from "./overview.mjs";
 import { noPermissions, oneNamespace, viewer } from "./rights.mjs";
+import { secretValues } from "./secrets.mjs";
 
 // scenarios are all scenarios, in the order in which they run: those that only look at the page come before those that change something.
 export const scenarios = {
@@ -55,6 +56,7 @@ export const scenarios = {
   "Actions/Settings": settings,
   "Actions/Outdated": outdated,
   "Actions/Several": several,
+  "Actions/Secrets": secretValues,
   "Screens/Compared": compared,
   "Screens/Missing": missing,
   "Screens/Large": large,

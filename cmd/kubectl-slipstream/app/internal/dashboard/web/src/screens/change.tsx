@@ -72,6 +72,16 @@ export function Contents({ of }: { of: ChangeContents }): JSX.Element {
       </>
     );
   }
+  const { object, operation } = of.change.spec;
+  const hides = object.resource === "secrets" && object.apiVersion === "v1";
+  if (hides && of.before === of.after && of.before !== "") {
+    return (
+      <>
+        <Notice kind="stopped">Only values differ, and the page never gets the values of a Secret. {operation === "Update" && "These keys were changed:"}</Notice>
+        <Fields change={of.change} />
+      </>
+    );
+  }
   const titles: [string, string] = [of.before === "" ? "Did not exist" : "Before", of.after === "" ? "Deleted" : "After"];
   return <DiffView before={of.before} after={of.after} titles={titles} />;
 }
@@ -80,7 +90,7 @@ function Fields({ change }: { change: Change }): JSX.Element | null {
   const { fields = [], moreFields = 0 } = change.spec;
   if (fields.length === 0) return null;
   return (
-    <ul>
+    <ul class="fields-list">
       {fields.map((field) => (
         <li key={field}>
           <code>{field}</code>
