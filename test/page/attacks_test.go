@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -407,8 +408,13 @@ func (s *testCluster) testDisclosure(t *testing.T) {
 	for _, resource := range []string{"environments", "appcatalogs", "gitdestinations", "gitdestinationstatuses", "syncpipelines", "changes", "syncstatuses", "environmentdependencies", "catalogworkloads", "gitrepoconfigs", "watchrules", "clusterwatchrules", "syncpolicies"} {
 		check("the list of "+resource, c.expect(t, http.StatusOK, "/api/list", map[string]any{"resource": resource, "limit": 500}))
 	}
-	c.eachChange(t, func(namespace, name string) {
+	secrets := 0
+	c.eachChange(t, func(namespace, name string, cells []string) {
 		check("change "+name, c.expect(t, http.StatusOK, "/api/change", map[string]any{"namespace": namespace, "name": name}))
+		if !slices.Contains(cells, "Secret/setup") {
+			return
+		}
+		secrets++
 		for _, action := range []string{"show", "undo", "restore"} {
 			check(action+" of "+name, c.run(t, http.StatusOK, action, "changes", namespace, name, map[string]any{"preview": action != "show"}))
 		}
@@ -417,6 +423,9 @@ func (s *testCluster) testDisclosure(t *testing.T) {
 		"diff": {}, "missing": {}, "explain-drift": {"object": "deployment/api"},
 	} {
 		check(action, c.run(t, http.StatusOK, action, "environments", team, "bob", map[string]any{"options": options}))
+	}
+	if secrets == 0 {
+		t.Error("there is no Change of a Secret")
 	}
 	check("blame", c.run(t, http.StatusOK, "blame", "objects", production, "", map[string]any{"options": map[string]any{"object": "secrets/setup"}}))
 	next, _, _ := c.stream(t)
@@ -435,11 +444,14 @@ func (s *testCluster) testDisclosure(t *testing.T) {
 	}
 }
 
-// eachChange calls a function with all Changes of production.
-func (c *client) eachChange(t *testing.T, do func(namespace, name string)) {
+// eachChange calls a function with all Changes of production, and the cells of their rows.
+func (c *client) eachChange(t *testing.T, do func(namespace, name string, cells []string)) {
 	t.Helper()
 	var list struct {
-		Rows []struct{ Namespace, Name string } `json:"rows"`
+		Rows []struct {
+			Namespace, Name string
+			Cells           []string
+		} `json:"rows"`
 	}
 	if err := json.Unmarshal([]byte(c.expect(t, http.StatusOK, "/api/list", map[string]any{"resource": "changes", "namespace": production, "limit": 500})), &list); err != nil {
 		t.Fatal(err)
@@ -448,6 +460,6 @@ func (c *client) eachChange(t *testing.T, do func(namespace, name string)) {
 		t.Fatal("there are no Changes")
 	}
 	for _, row := range list.Rows {
-		do(row.Namespace, row.Name)
+		do(row.Namespace, row.Name, row.Cells)
 	}
 }

@@ -127,6 +127,17 @@ export async function conflict(scene) {
   assert.equal(await scene.kubectl(jane, ["get", "deployment/api", "-n", "dana", "-o", "jsonpath={..resources.limits.memory}"]), "128Mi");
 }
 
+// expected says before a sync that it will find conflicts.
+export async function expected(scene) {
+  await scene.kubectl(jane, ["set", "image", "deployment/api", "main=shop/api:mine", "-n", "dana"]);
+  await scene.kubectl("ann", ["set", "image", "deployment/api", "main=shop/api:9", "-n", production]);
+  const page = await scene.open(jane, screens["Environment with a conflict"]);
+  const main = page.getByRole("main");
+  await main.getByText(/^1 field will be in conflict/).waitFor();
+  await button(main, "Take and decide").click();
+  await page.getByRole("dialog").getByText("1 field was changed here and in the catalog.").waitFor();
+}
+
 // several takes and dismisses the changes of several environments, which are selected with the space bar and the pointer.
 export async function several(scene) {
   const page = await scene.open(jane, screens.Environments);

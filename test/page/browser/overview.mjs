@@ -157,17 +157,17 @@ export async function missing(scene) {
   await main.getByRole("button", { name: "Create it again" }).waitFor();
 }
 
-// large compares two contents of 900 KiB: the page shows the lines around what differs, and more of them as its user wants.
+// large compares two contents of 7,000 lines: the page shows the lines around what differs, and more of them as its user wants.
 export async function large(scene) {
-  const lines = Array.from({ length: 15_000 }, (_, i) => `${i % 3 === 0 ? "again and again" : `line ${i}`}, with a text of the usual length of a line`);
+  const lines = Array.from({ length: 7_000 }, (_, i) => `${i % 3 === 0 ? "again and again" : `line ${i}`}, with a text of the usual length of a line`);
   const configMap = (text) => JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "large", namespace: production }, data: { text } });
   await scene.kubectl("ann", ["create", "-f", "-"], configMap(lines.join("\n")));
   const page = await scene.open(jane, screens.History);
   const list = page.getByRole("grid", { name: "Changes, newest first" });
   const change = (did) => row(list, "ConfigMap/large").filter({ has: page.getByText(did, { exact: true }) }).first();
   await change("created").waitFor();
-  lines[5_000] += " (first)";
-  lines.splice(10_000, 0, "second");
+  lines[2_000] += " (first)";
+  lines.splice(5_000, 0, "second");
   await scene.kubectl("ann", ["replace", "-f", "-"], configMap(lines.join("\n")));
   await page.evaluate(() => {
     window.longest = 0;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { accessible, phone, wide } from "./accessibility.mjs";
-import { automatic, catalogActions, conflict, createdAgain, environmentActions, explained, gitActions, history, outdated, overwritten, pipelineActions, retried, settings, several } from "./actions.mjs";
+import { automatic, catalogActions, conflict, createdAgain, environmentActions, expected, explained, gitActions, history, outdated, overwritten, pipelineActions, retried, settings, several } from "./actions.mjs";
 import { crossOrigin, framed, injected, openedByAttacker, rebound } from "./attacks.mjs";
 import { clusterLost, loggedOutByUser, pluginLost, restarted, usedTwice } from "./connection.mjs";
 import { expired, hostedRestarted, hostedRights, renewed } from "./hosted.mjs";
@@ -56,6 +56,7 @@ export const scenarios = {
   "Actions/Settings": settings,
   "Actions/Outdated": outdated,
   "Actions/Several": several,
+  "Actions/ExpectedConflict": expected,
   "Actions/Secrets": secretValues,
   "Screens/Compared": compared,
   "Screens/Missing": missing,

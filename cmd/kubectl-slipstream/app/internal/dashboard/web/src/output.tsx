@@ -106,13 +106,25 @@ export function Output({ result, label }: { result: Result; label: string }): JS
   return (
     <pre class="output" tabIndex={0} role="region" aria-label={label}>
       {result.dropped > 0 && <span class="note">{`${count(result.dropped, "older line")} left out: the page keeps 1 MiB. The command shows all.\n`}</span>}
-      {result.output.map((line, i) => (
-        <span key={result.dropped + i} class={line.note ? "note" : kindOf(line.text)}>
-          {`${line.text}\n`}
+      {runsOf(result.output).map((each, i) => (
+        <span key={i} class={each.kind}>
+          {each.text}
         </span>
       ))}
     </pre>
   );
+}
+
+// runsOf joins lines of the same kind that follow each other, so that a long output has few elements.
+function runsOf(output: Result["output"]): { kind: string; text: string }[] {
+  const runs: { kind: string; lines: string[] }[] = [];
+  for (const line of output) {
+    const kind = line.note ? "note" : kindOf(line.text);
+    const last = runs[runs.length - 1];
+    if (last?.kind === kind) last.lines.push(line.text);
+    else runs.push({ kind, lines: [line.text] });
+  }
+  return runs.map(({ kind, lines }) => ({ kind, text: `${lines.join("\n")}\n` }));
 }
 
 function kindOf(text: string): string {
