@@ -93,13 +93,25 @@ export async function explained(scene) {
 export async function overwritten(scene) {
   await scene.kubectl(jane, ["set", "image", "deployment/api", "main=shop/api:hand", "-n", "bob"]);
   const page = await scene.open(jane, screens["Environment behind"]);
+  const allow = page.getByRole("switch", { name: "Allow changes" });
+  await allow.click(); // The dialog must not be disabled for another reason.
+  let check;
+  const checked = new Promise((resolve) => (check = resolve));
+  await page.route("**/api/run", async (route) => {
+    await checked;
+    await route.continue();
+  });
   await button(page.getByRole("main"), /^Take everything/).click();
   const dialog = page.getByRole("dialog");
+  await dialog.getByText("Checking").waitFor();
+  assert.ok(await dialog.getByRole("button", { name: "Run", exact: true }).isDisabled(), "a sync can be run before it is known what it overwrites");
+  check();
   const warning = dialog.getByRole("status").filter({ hasText: "This overwrites 1 field" });
   await warning.getByText("Deployment/api spec.template.spec.containers[main].image").waitFor();
   await warning.getByText("kubectl-set").waitFor();
   await dialog.getByRole("button", { name: "Cancel" }).click();
   assert.equal(await image(scene, "bob", "api"), "shop/api:hand");
+  await allow.click();
 }
 
 // conflict leads to the decision from the inbox and from the end of a sync, and decides about the fields.

@@ -74,7 +74,7 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
           {result || reads ? "Close" : "Cancel"}
         </button>
         {!result && !reads && (
-          <button type="button" class="primary" disabled={refused || !complete || !allowChanges.value} onClick={start}>
+          <button type="button" class="primary" disabled={refused || !complete || !preview.ended || !allowChanges.value} onClick={start}>
             Run
           </button>
         )}

@@ -81,23 +81,16 @@ export async function run(of: Run, report: (result: Result) => void, stop: Abort
   return result;
 }
 
-// useRun runs a command that only reads, whenever key changes.
-export function useRun(key: string, of: Run | null): Result {
-  const [result, setResult] = useState<Result>(nothing);
+// useRun runs a command that only reads, whenever key changes. ended is whether the result is that of key, and complete.
+export function useRun(key: string, of: Run | null): Result & { ended: boolean } {
+  const [held, setHeld] = useState({ key: "", result: nothing });
   useEffect(() => {
     if (!of) return;
     const stop = new AbortController();
-    let shown = false;
-    const report = (next: Result) => {
-      if (stop.signal.aborted) return;
-      // The old output stays until the new one is complete, so that the page does not jump.
-      if (next.exit !== undefined || !shown) setResult(next);
-      shown ||= next.exit !== undefined;
-    };
-    void run(of, report, stop.signal);
+    void run(of, (result) => !stop.signal.aborted && setHeld({ key, result }), stop.signal);
     return () => stop.abort();
   }, [key]);
-  return result;
+  return { ...held.result, ended: held.key === key && held.result.exit !== undefined };
 }
 
 // Output shows lines, with those of a diff in colour. The sign at the beginning says the same.
