@@ -60,8 +60,6 @@ export function BatchDialog({ of }: { of: Batch }): JSX.Element {
     return () => stop.current.abort();
   }, []);
   const start = async () => {
-    stop.current.abort(); // The previews that are not there yet.
-    stop.current = new AbortController();
     setPhase("running");
     await each(false, (at, result) => set(at, { result }));
     if (!stop.current.signal.aborted) setPhase("ended");
@@ -75,7 +73,9 @@ export function BatchDialog({ of }: { of: Batch }): JSX.Element {
     close();
     ask(target, "decide");
   };
-  const refused = items.every(({ preview }) => preview?.exit !== undefined && preview.error !== "");
+  // Until all are checked, it is not known what is overwritten.
+  const checked = items.every(({ preview }) => preview?.exit !== undefined);
+  const refused = items.every(({ preview }) => preview?.error);
   const title = `${verbs[of.action]} ${count(items.length, "environment")}`;
   const commands = items.flatMap(({ preview }) => preview?.run || []);
   return (
@@ -116,7 +116,7 @@ export function BatchDialog({ of }: { of: Batch }): JSX.Element {
           {phase === "ready" ? "Cancel" : "Close"}
         </button>
         {phase === "ready" && (
-          <button type="button" class="primary" disabled={refused || !allowChanges.value} onClick={() => void start()}>
+          <button type="button" class="primary" disabled={!checked || refused || !allowChanges.value} onClick={() => void start()}>
             {title}
           </button>
         )}
