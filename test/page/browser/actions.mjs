@@ -141,10 +141,16 @@ export async function conflict(scene) {
 
 // expected says before a sync that it will find conflicts.
 export async function expected(scene) {
-  await scene.kubectl(jane, ["set", "image", "deployment/api", "main=shop/api:mine", "-n", "dana"]);
-  await scene.kubectl("ann", ["set", "image", "deployment/api", "main=shop/api:9", "-n", production]);
   const page = await scene.open(jane, screens["Environment with a conflict"]);
   const main = page.getByRole("main");
+  await main.getByRole("button", { name: "Take everything" }).waitFor();
+  if (await main.getByRole("button", { name: "Keep all ours" }).isVisible()) { // The conflict of the other scenario.
+    await button(main, "Keep all ours").click();
+    await act(page, button(main, "Resolve 2 fields"), "kubectl slipstream resolve dana");
+    await stateOf(page, /^Synced/);
+  }
+  await scene.kubectl(jane, ["set", "image", "deployment/api", "main=shop/api:mine", "-n", "dana"]);
+  await scene.kubectl("ann", ["set", "image", "deployment/api", "main=shop/api:9", "-n", production]);
   await main.getByText(/^1 field will be in conflict/).waitFor();
   await button(main, "Take and decide").click();
   await page.getByRole("dialog").getByText("1 field was changed here and in the catalog.").waitFor();
