@@ -19,10 +19,10 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// port returns the port of a dashboard.
-func (d *dashboard) port(t *testing.T) string {
+// port returns the port of the dashboard.
+func (c *client) port(t *testing.T) string {
 	t.Helper()
-	address, err := url.Parse(d.address)
+	address, err := url.Parse(c.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (s *testCluster) testRoutes(t *testing.T) {
 	}
 	for _, path := range []string{"/api/session", "/api/stream", "/api/list", "/api/object", "/api/change", "/api/actions", "/api/run", "/api/patch", "/api/allow", "/api/end"} {
 		for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, http.MethodTrace} {
-			got := c.send(t, method, path, "{}", with("Origin", c.address), with("Sec-Fetch-Site", "same-origin"), with(sessionHeader, c.session), with("Content-Type", "application/json"))
+			got := c.send(t, method, path, "{}", with("Origin", c.Address), with("Sec-Fetch-Site", "same-origin"), with(sessionHeader, c.session), with("Content-Type", "application/json"))
 			if got.status < 400 {
 				t.Errorf("%s %s: status %d: %s", method, path, got.status, got.body)
 			}
@@ -135,7 +135,7 @@ func (s *testCluster) testRoutes(t *testing.T) {
 // testOrigins posts as other pages can make a browser post. Each request has a valid session, which other pages cannot know.
 func (s *testCluster) testOrigins(t *testing.T) {
 	c := s.newClient(t, victor)
-	other := s.dashboard(t, jane).address
+	other := s.dashboard(t, jane).Address
 	list := map[string]any{"resource": "environments"}
 	c.expect(t, http.StatusOK, "/api/list", list)
 	for what, changes := range map[string][]change{
@@ -144,8 +144,8 @@ func (s *testCluster) testOrigins(t *testing.T) {
 		"no origin":           {without("Origin")},
 		"an opaque origin":    {with("Origin", "null")},
 		"another port":        {with("Origin", other)},
-		"another scheme":      {with("Origin", strings.Replace(c.address, "http:", "https:", 1))},
-		"a longer origin":     {with("Origin", c.address+".evil.example.com")},
+		"another scheme":      {with("Origin", strings.Replace(c.Address, "http:", "https:", 1))},
+		"a longer origin":     {with("Origin", c.Address+".evil.example.com")},
 		"localhost":           {with("Origin", "http://localhost:"+c.port(t))},
 		"cross-site":          {with("Sec-Fetch-Site", "cross-site")},
 		"same-site":           {with("Sec-Fetch-Site", "same-site")},
@@ -154,7 +154,7 @@ func (s *testCluster) testOrigins(t *testing.T) {
 		"the origin twice":    {func(r *http.Request) { r.Header.Add("Origin", "https://evil.example.com") }},
 		"the session twice":   {func(r *http.Request) { r.Header.Add(sessionHeader, strings.Repeat("0", 64)) }, with("Origin", "null")},
 		"a form":              {with("Content-Type", "application/x-www-form-urlencoded"), with("Origin", "null")},
-		"a URL as the origin": {with("Origin", c.address+"/")},
+		"a URL as the origin": {with("Origin", c.Address+"/")},
 	} {
 		for _, path := range []string{"/api/list", "/api/session", "/api/run", "/api/allow"} {
 			if got := c.post(t, path, list, changes...); got.status != http.StatusForbidden {
@@ -201,8 +201,8 @@ func (s *testCluster) testBodies(t *testing.T) {
 // testCodes uses codes twice and codes that were never given.
 func (s *testCluster) testCodes(t *testing.T) {
 	d := s.dashboard(t, victor)
-	c := &client{dashboard: d}
-	code := d.code(t)
+	c := &client{Dashboard: d}
+	code := d.Code(t)
 	if len(code) < 22 {
 		t.Errorf("the code %s can be guessed: it has less than 128 bits", code)
 	}
@@ -215,12 +215,12 @@ func (s *testCluster) testCodes(t *testing.T) {
 	for _, wrong := range []string{"", "x", code + "x", strings.ToUpper(code), strings.Repeat("A", 1000)} {
 		refused(t, "code "+wrong, c.post(t, "/api/session", map[string]any{"code": wrong}), http.StatusUnauthorized, http.StatusBadRequest)
 	}
-	first := d.code(t)
-	second := d.code(t)
+	first := d.Code(t)
+	second := d.Code(t)
 	if first == second {
 		t.Error("two links have the same code")
 	}
-	refused(t, "a code of another dashboard", (&client{dashboard: s.dashboard(t, jane)}).post(t, "/api/session", map[string]any{"code": second}),
+	refused(t, "a code of another dashboard", (&client{Dashboard: s.dashboard(t, jane)}).post(t, "/api/session", map[string]any{"code": second}),
 		http.StatusUnauthorized)
 	c.expect(t, http.StatusOK, "/api/session", map[string]any{"code": second})
 }
@@ -395,7 +395,7 @@ func (s *testCluster) testDisclosure(t *testing.T) {
 	}
 	forbidden := []string{
 		secretValue, "aHVudGVyMi1vZi1wcm9kdWN0aW9u", strings.TrimPrefix(config.Host, "https://"), s.wire.Addr().String(),
-		filepath.Dir(string(c.user)), "BEGIN CERTIFICATE", "BEGIN EC PRIVATE", "BEGIN PRIVATE", "goroutine ",
+		filepath.Dir(string(c.User)), "BEGIN CERTIFICATE", "BEGIN EC PRIVATE", "BEGIN PRIVATE", "goroutine ",
 	}
 	check := func(what, body string) {
 		t.Helper()

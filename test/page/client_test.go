@@ -14,6 +14,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/configbutler/slipstream/test/testkit/pagetest"
 )
 
 // sessionHeader is the header of the session in requests.
@@ -21,7 +23,7 @@ const sessionHeader = "X-Slipstream-Session"
 
 // client sends requests to a dashboard as its page does, except for what a test changes.
 type client struct {
-	*dashboard
+	*pagetest.Dashboard
 	session string
 }
 
@@ -39,14 +41,14 @@ type response struct {
 func (s *testCluster) newClient(t *testing.T, user string) *client {
 	t.Helper()
 	d := s.dashboard(t, user)
-	return d.open(t)
+	return newSession(t, d)
 }
 
-// open swaps a code for a session.
-func (d *dashboard) open(t *testing.T) *client {
+// newSession swaps a code for a session.
+func newSession(t *testing.T, d *pagetest.Dashboard) *client {
 	t.Helper()
-	c := &client{dashboard: d}
-	got := c.post(t, "/api/session", map[string]any{"code": d.code(t)})
+	c := &client{Dashboard: d}
+	got := c.post(t, "/api/session", map[string]any{"code": d.Code(t)})
 	var answer struct {
 		Session string `json:"session"`
 	}
@@ -60,12 +62,12 @@ func (d *dashboard) open(t *testing.T) *client {
 // request returns a request of the page, with changes.
 func (c *client) request(ctx context.Context, t *testing.T, method, path, body string, changes ...change) *http.Request {
 	t.Helper()
-	r, err := http.NewRequestWithContext(ctx, method, c.address+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(ctx, method, c.Address+path, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if method == http.MethodPost {
-		r.Header.Set("Origin", c.address)
+		r.Header.Set("Origin", c.Address)
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
 		r.Header.Set("Content-Type", "application/json")
 		if c.session != "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/pagetest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
@@ -36,7 +37,7 @@ type testCluster struct {
 	mirror *mirrortest.Mirror
 	users  map[string]*people.Person
 	// dashboards are those that run, by user. They end with the test.
-	dashboards map[string]*dashboard
+	dashboards map[string]*pagetest.Dashboard
 	root       *testing.T
 	// wire is between jane's dashboard and the cluster.
 	wire *mirrortest.Wire
@@ -48,7 +49,7 @@ type testCluster struct {
 // newTestCluster starts a cluster that reports authors.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	s := &testCluster{root: t, users: map[string]*people.Person{}, dashboards: map[string]*dashboard{}}
+	s := &testCluster{root: t, users: map[string]*people.Person{}, dashboards: map[string]*pagetest.Dashboard{}}
 	s.issuer = startIssuer(t)
 	ca := filepath.Join(t.TempDir(), "issuer.crt")
 	s.issuer.certificate(t, ca)
@@ -81,7 +82,7 @@ func (s *testCluster) person(t *testing.T, name string) *people.Person {
 
 // dashboard returns the dashboard of a user. Jane's uses the wire and is read-only at first. The others may have changes allowed, so that
 // only permissions stop them.
-func (s *testCluster) dashboard(t *testing.T, user string) *dashboard {
+func (s *testCluster) dashboard(t *testing.T, user string) *pagetest.Dashboard {
 	t.Helper()
 	if s.dashboards[user] != nil {
 		return s.dashboards[user]
@@ -91,6 +92,6 @@ func (s *testCluster) dashboard(t *testing.T, user string) *dashboard {
 		kubeconfig, s.wire = mirrortest.Wired(s.root, kubeconfig)
 		arguments = nil
 	}
-	s.dashboards[user] = startDashboard(s.root, kubeconfig, arguments...)
+	s.dashboards[user] = pagetest.StartDashboard(s.root, kubeconfig, arguments...)
 	return s.dashboards[user]
 }

@@ -4,13 +4,16 @@
 package page
 
 import (
+	"encoding/json"
 	"testing"
+
+	"github.com/configbutler/slipstream/test/testkit/pagetest"
 )
 
 // TestPage runs its subtests one after the other on one cluster.
 func TestPage(t *testing.T) {
 	t.Parallel()
-	b := newBrowser(t)
+	b := pagetest.NewBrowser(t, "scenarios.mjs")
 	s := newTestCluster(t)
 	s.fill(t)
 	for _, test := range []struct {
@@ -32,7 +35,9 @@ func TestPage(t *testing.T) {
 	} {
 		t.Run("HTTP/"+test.name, func(t *testing.T) { test.run(s, t) })
 	}
-	for _, scenario := range b.scenarios(t) {
-		t.Run(scenario, func(t *testing.T) { b.run(t, s, scenario) })
+	for _, scenario := range b.Scenarios(t) {
+		t.Run(scenario, func(t *testing.T) {
+			b.Run(t, scenario, func(name string, arguments json.RawMessage) (any, error) { return s.step(t, name, arguments) })
+		})
 	}
 }

@@ -1,17 +1,20 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs scenarios for the Go test that starts this process. Both exchange lines of JSON on standard input and output: the test names a
-// scenario, and the scenario asks the test for steps, such as a command of kubectl, until it ends.
+// Runs the scenarios of a file for the Go test that starts this process. Both exchange lines of JSON on standard input and output: the test
+// names a scenario, and the scenario asks the test for steps, such as a command of kubectl, until it ends.
+//
+//   node main.mjs FILE
 
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
 
 import { chromium } from "playwright-core";
 
 import { Scene } from "./scene.mjs";
-import { scenarios } from "./scenarios.mjs";
 
+const { scenarios } = await import(pathToFileURL(process.argv[2]));
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
 
 async function receive() {

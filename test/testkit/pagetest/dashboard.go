@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package page
+package pagetest
 
 import (
 	"context"
@@ -28,14 +28,15 @@ const (
 // link matches the link that the plugin prints: the address and the code.
 var link = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#([^\s\x1b]+)`)
 
-// dashboard is a running kubectl slipstream dashboard on a terminal.
-type dashboard struct {
+// Dashboard is a running kubectl slipstream dashboard on a terminal.
+type Dashboard struct {
 	// owner is the test with which it ends. It may be restarted in a subtest.
-	owner     *testing.T
-	user      devcluster.Kubeconfig
+	owner testing.TB
+	// User is the kubeconfig of the user.
+	User      devcluster.Kubeconfig
 	arguments []string
-	// address is the address of the page, such as http://127.0.0.1:4711.
-	address string
+	// Address is the address of the page, such as http://127.0.0.1:4711.
+	Address string
 	screen  *os.File
 	// links are the links that it prints.
 	links chan string
@@ -44,21 +45,21 @@ type dashboard struct {
 	process *os.Process
 }
 
-// startDashboard starts the plugin as a user, with more arguments, until the test ends.
-func startDashboard(t *testing.T, user devcluster.Kubeconfig, arguments ...string) *dashboard {
+// StartDashboard starts the plugin as a user, with more arguments, until the test ends.
+func StartDashboard(t testing.TB, user devcluster.Kubeconfig, arguments ...string) *Dashboard {
 	t.Helper()
-	d := &dashboard{owner: t, user: user, arguments: arguments}
+	d := &Dashboard{owner: t, User: user, arguments: arguments}
 	d.start(t)
 	t.Cleanup(func() { d.stop() })
 	return d
 }
 
 // start starts the plugin, and waits for the first link.
-func (d *dashboard) start(t *testing.T) {
+func (d *Dashboard) start(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	screen, terminal := testkit.OpenTerminal(d.owner, columns, rows)
-	command := clustertest.Plugin(t, d.user).Command(ctx, append([]string{"dashboard", "--no-open"}, d.arguments...)...)
+	command := clustertest.Plugin(t, d.User).Command(ctx, append([]string{"dashboard", "--no-open"}, d.arguments...)...)
 	command.Stdin, command.Stdout, command.Stderr = terminal, terminal, terminal
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -73,12 +74,12 @@ func (d *dashboard) start(t *testing.T) {
 		_ = command.Wait() // It was killed.
 	}
 	first := d.nextLink(t, printed)
-	d.address, _, _ = strings.Cut(first, "/#")
+	d.Address, _, _ = strings.Cut(first, "/#")
 	d.links <- first
 }
 
 // read reads what is printed until the plugin ends, and returns it.
-func (d *dashboard) read() string {
+func (d *Dashboard) read() string {
 	var all strings.Builder
 	buffer := make([]byte, 4096)
 	sent := 0
@@ -98,7 +99,7 @@ func (d *dashboard) read() string {
 }
 
 // nextLink waits for a link.
-func (d *dashboard) nextLink(t *testing.T, printed <-chan string) string {
+func (d *Dashboard) nextLink(t testing.TB, printed <-chan string) string {
 	t.Helper()
 	select {
 	case found := <-d.links:
@@ -111,8 +112,8 @@ func (d *dashboard) nextLink(t *testing.T, printed <-chan string) string {
 	return ""
 }
 
-// link returns a link with a code that has not been used: the user presses Enter. Codes that nobody has used may be too old.
-func (d *dashboard) link(t *testing.T) string {
+// Link returns a link with a code that has not been used: the user presses Enter. Codes that nobody has used may be too old.
+func (d *Dashboard) Link(t testing.TB) string {
 	t.Helper()
 	for len(d.links) > 0 {
 		<-d.links
@@ -123,26 +124,26 @@ func (d *dashboard) link(t *testing.T) string {
 	return d.nextLink(t, nil)
 }
 
-// code returns a code that has not been used.
-func (d *dashboard) code(t *testing.T) string {
+// Code returns a code that has not been used.
+func (d *Dashboard) Code(t testing.TB) string {
 	t.Helper()
-	_, code, _ := strings.Cut(d.link(t), "/#")
+	_, code, _ := strings.Cut(d.Link(t), "/#")
 	return code
 }
 
-// pause stops the process of the plugin, or continues it.
-func (d *dashboard) pause(paused bool) error {
+// Pause stops the process of the plugin, or continues it.
+func (d *Dashboard) Pause(paused bool) error {
 	if paused {
 		return d.process.Signal(syscall.SIGSTOP)
 	}
 	return d.process.Signal(syscall.SIGCONT)
 }
 
-// restart ends the plugin and starts it again on the same port.
-func (d *dashboard) restart(t *testing.T) {
+// Restart ends the plugin and starts it again on the same port.
+func (d *Dashboard) Restart(t testing.TB) {
 	t.Helper()
 	d.stop()
-	address, err := url.Parse(d.address)
+	address, err := url.Parse(d.Address)
 	if err != nil {
 		t.Fatal(err)
 	}
