@@ -26,7 +26,16 @@ export interface ChangeRow {
   first?: number;
 }
 
+// known are the rows that were read before: a list of thousands is put together again for each change that arrives.
+const known = new WeakMap<Row, ChangeRow>();
+
 export function changeRow(of: { columns: string[] }, row: Row): ChangeRow {
+  let read = known.get(row);
+  if (!read) known.set(row, (read = readRow(of, row)));
+  return read;
+}
+
+function readRow(of: { columns: string[] }, row: Row): ChangeRow {
   const what = cell(of, row, "What");
   const slash = what.indexOf("/");
   const manager = cell(of, row, "Managed By");
@@ -65,7 +74,7 @@ export function folded(changes: ChangeRow[]): ChangeRow[] {
   return rows;
 }
 
-export const newestFirst = (a: Row, b: Row): number => (a.at === b.at ? a.name.localeCompare(b.name) : a.at < b.at ? 1 : -1);
+export const newestFirst = (a: Row, b: Row): number => (a.at !== b.at ? (a.at < b.at ? 1 : -1) : a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
 const open = ({ row, first }: ChangeRow): string => (first ? to(["history"], { namespace: row.namespace }) : changeAddress(row));
 
@@ -106,10 +115,10 @@ export function Did({ of }: { of: string }): JSX.Element {
 function columns(namespaces: boolean): Column<ChangeRow>[] {
   return [
     { title: "When", width: "56px", cell: (c) => <Ago time={c.row.at} />, narrow: 1, end: true },
-    { title: "Who", width: "minmax(150px, 1.2fr)", cell: (c) => (c.first ? <span class="dim">Slipstream</span> : <Who change={c} />), from: 560 },
+    { title: "Who", width: "minmax(120px, 1fr)", cell: (c) => (c.first ? <span class="dim">Slipstream</span> : <Who change={c} />), from: 560 },
     {
       title: "What",
-      width: "minmax(170px, 2.2fr)",
+      width: "minmax(220px, 2.6fr)",
       narrow: 1,
       cell: (c) => (
         <span class="object">
@@ -122,7 +131,7 @@ function columns(namespaces: boolean): Column<ChangeRow>[] {
       ),
     },
     { title: "Did", width: "76px", cell: (c) => <Did of={c.did} />, from: 640 },
-    { title: "Fields", width: "minmax(120px, 2fr)", cell: (c) => <Fields text={c.fields} />, from: 960 },
+    { title: "Fields", width: "minmax(120px, 2fr)", cell: (c) => <Fields text={c.fields} />, from: 860 },
     ...(namespaces ? [{ title: "Namespace", width: "minmax(84px, 0.8fr)", cell: (c: ChangeRow) => (c.first ? "" : c.row.namespace), from: 760 }] : []),
     { title: "Reason", width: "minmax(80px, 1fr)", cell: (c) => c.reason, from: 1300 },
     { title: "Commit", width: "76px", cell: (c) => !c.first && <code>{c.commit}</code>, from: 720 },

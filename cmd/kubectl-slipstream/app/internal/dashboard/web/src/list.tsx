@@ -173,7 +173,7 @@ function useHeld<T>(props: ListProps<T>, over: boolean): { shown: T[]; waiting: 
   const [, setTaken] = useState(0);
   if (!over || held.current.length === 0 || view.current !== props.view) held.current = props.items;
   view.current = props.view;
-  const waiting = held.current === props.items ? 0 : differences(held.current, props);
+  const waiting = useMemo(() => (held.current === props.items ? 0 : differences(held.current, props)), [held.current, props.items]);
   return {
     shown: held.current,
     waiting,
@@ -239,7 +239,7 @@ function useSelection<T>(
 ): Selection<T> {
   const [key, setKey] = useState("");
   const keys = useRef<ListKeys>({ move: () => undefined, press: () => false });
-  const index = shown.findIndex((item) => props.keyOf(item) === key);
+  const index = useMemo(() => (key === "" ? -1 : shown.findIndex((item) => props.keyOf(item) === key)), [shown, key]);
   keys.current.move = (by) => {
     const item = shown[Math.min(Math.max(index < 0 ? 0 : index + by, 0), shown.length - 1)];
     if (!item) return;
@@ -257,7 +257,7 @@ function useSelection<T>(
   };
   const register = () => chooseList(keys.current);
   useEffect(() => addList(keys.current), []);
-  const line = index < 0 ? -1 : lines.findIndex((each) => "item" in each && each.index === index);
+  const line = useMemo(() => (index < 0 ? -1 : lines.findIndex((each) => "item" in each && each.index === index)), [lines, index]);
   return { key: index < 0 ? "" : key, line, register, select: (item) => setKey(props.keyOf(item)) };
 }
 
