@@ -132,7 +132,7 @@ func pages(t *testing.T, root string) []string {
 }
 
 var (
-	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	link    = regexp.MustCompile(`(?:\]\(|\bsrc(?:set)?=")([^)"\s]+)[)"]`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
