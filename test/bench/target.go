@@ -68,6 +68,14 @@ var targets = []target{
 	atMost("change of a label to the receiver beyond the waits, ms", "^Pipelines/Change$", "max-ms-over-waits", 1000),
 	atMost("10 000 objects sent again / kubectl get", "^Pipelines/Full/", "full/get", 1.5),
 
+	atMost("page of 1000 environments: first contentful paint, ms", "^Page/Start$", "paint-ms", 1000),
+	atMost("the same, until its list shows rows, ms", "^Page/Start$", "rows-ms", 1000),
+	atMost("the same, longest task while the page starts, ms", "^Page/Start$", "longest-ms", 100),
+	atMost("the same, while it is scrolled and filtered, ms", "^Page/(Environments|Filter)$", "longest-ms", 100),
+	atMost("the same, while 100 environments change, ms", "^Page/Updates", "longest-ms", 100),
+	atMost("longest task in the history of 100 000 Changes, ms", "^Page/History/", "longest-ms", 100),
+	atMost("longest task in the life of an object, ms", "^Page/Life$", "longest-ms", 100),
+
 	atMost("change to pushed commit, median, ms", "^Mirror/EventToCommit/", "p50-ms", 100),
 	atMost("change to pushed commit, 99 %, ms", "^Mirror/EventToCommit/", "p99-ms", 400),
 	atMost("the median with more objects / with 200", "^Mirror/EventToCommit/", "p50/first", 1.3),

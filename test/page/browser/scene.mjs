@@ -55,6 +55,16 @@ export class Scene {
     this.log = log;
   }
 
+  // ask asks the Go test for a step and returns its result.
+  ask(name, args) {
+    return this.#step(name, args);
+  }
+
+  // report reports a result of a benchmark.
+  report(unit, value) {
+    return this.#step("report", { unit, value });
+  }
+
   // link returns a new link of a user's dashboard.
   link(user) {
     return this.#step("link", { user });
