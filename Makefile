@@ -77,6 +77,10 @@ generate: ## Regenerate the code generated from the API types.
 page: ## Build the page of the plugin's command dashboard; needs Node.js.
 	hack/update-page.sh
 
+.PHONY: pictures
+pictures: control-plane ## Take the pictures of README and docs again, in docs/images; needs Node.js, Chromium, and Debian's package webp.
+	$(PLAIN_TEST) $(UNCACHED) -run TestPictures ./test/pictures -folder '$(CURDIR)/docs/images'
+
 .PHONY: manifests
 manifests: ## Render the chart to artifacts/install.yaml and to the manifest of development clusters.
 	hack/update-manifests.sh
