@@ -28,8 +28,9 @@ export async function keyboard(scene) {
     await loaded(page);
   }
   // The filter takes what is typed, also what are keys elsewhere.
-  await press("/");
   const filter = page.getByRole("searchbox", { name: "Filter environments" });
+  await filter.waitFor(); // The hash is the new one before the screen is.
+  await press("/");
   await page.keyboard.type("bob");
   assert.equal(await filter.inputValue(), "bob");
   const list = page.getByRole("grid", { name: "Environments" });
