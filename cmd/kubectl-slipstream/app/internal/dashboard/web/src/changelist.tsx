@@ -13,6 +13,7 @@ import { number } from "./time";
 // ChangeRow is a row of the table of Changes by the names of its columns.
 export interface ChangeRow {
   row: Row;
+  key: string;
   who: string;
   kind: string;
   object: string;
@@ -41,6 +42,7 @@ function readRow(of: { columns: string[] }, row: Row): ChangeRow {
   const manager = cell(of, row, "Managed By");
   return {
     row,
+    key: keyOf(row),
     who: cell(of, row, "Who"),
     kind: what.slice(0, slash),
     object: what.slice(slash + 1),
@@ -75,6 +77,20 @@ export function folded(changes: ChangeRow[]): ChangeRow[] {
 }
 
 export const newestFirst = (a: Row, b: Row): number => (a.at !== b.at ? (a.at < b.at ? 1 : -1) : a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+
+// merged puts the newest changes in front of older ones, which are in order and may contain some of them. It costs little even with thousands.
+export function merged(newest: ChangeRow[], older: ChangeRow[]): ChangeRow[] {
+  const first = [...newest].sort((a, b) => newestFirst(a.row, b.row));
+  const isNew = new Set(first.map((each) => each.key));
+  const rest = older.filter((each) => !isNew.has(each.key));
+  const rows: ChangeRow[] = [];
+  let at = 0;
+  for (const each of first) {
+    while (at < rest.length && newestFirst(rest[at]!.row, each.row) < 0) rows.push(rest[at++]!);
+    rows.push(each);
+  }
+  return rows.concat(rest.slice(at));
+}
 
 const open = ({ row, first }: ChangeRow): string => (first ? to(["history"], { namespace: row.namespace }) : changeAddress(row));
 
@@ -156,7 +172,7 @@ export function ChangeList(props: { label: string; items: ChangeRow[]; namespace
       label={props.label}
       items={props.items}
       columns={props.namespaces ? byNamespace : inNamespace}
-      keyOf={(c) => keyOf(c.row)}
+      keyOf={(c) => c.key}
       versionOf={(c) => `${c.row.version} ${c.first ?? ""}`}
       open={(c) => go(open(c))}
       view={props.view ?? ""}

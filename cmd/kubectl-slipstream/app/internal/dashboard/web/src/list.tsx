@@ -166,12 +166,15 @@ function visible(lines: unknown[], from: number, until: number, selected: number
   return all;
 }
 
+// continues reports whether a list is another one with more items at its end: no row moves then.
+const continues = <T,>(old: T[], items: T[]): boolean => items.length > old.length && items[0] === old[0] && items[old.length - 1] === old[old.length - 1];
+
 // useHeld returns the items to show: the newest, or those from before the pointer came.
 function useHeld<T>(props: ListProps<T>, over: boolean): { shown: T[]; waiting: number; take: () => void } {
   const held = useRef(props.items);
   const view = useRef(props.view);
   const [, setTaken] = useState(0);
-  if (!over || held.current.length === 0 || view.current !== props.view) held.current = props.items;
+  if (!over || held.current.length === 0 || view.current !== props.view || continues(held.current, props.items)) held.current = props.items;
   view.current = props.view;
   const waiting = useMemo(() => (held.current === props.items ? 0 : differences(held.current, props)), [held.current, props.items]);
   return {

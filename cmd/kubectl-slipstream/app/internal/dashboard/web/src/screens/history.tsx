@@ -4,12 +4,12 @@
 // What changed, who did it, and in which commit. New changes appear as they are pushed.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ChangeList, type ChangeRow, changeRow, newestFirst } from "../changelist";
+import { ChangeList, type ChangeRow, changeRow, merged } from "../changelist";
 import { isAbort, messageOf } from "../api";
 import { list, type Listing } from "../listing";
 import { Empty, Notice, Skeleton, Tables, scope, useTitle } from "../parts";
 import { route, setQuery } from "../routes";
-import { hello, keyOf, type Row, table } from "../store";
+import { hello, type Row, type Table, table } from "../store";
 import { count } from "../time";
 
 const page = 200;
@@ -27,14 +27,10 @@ export function HistoryScreen(): JSX.Element {
   const query = route.value.query;
   const live = table("changes").value;
   const older = useOlder(query);
+  const of = live.columns.length > 0 ? live : older;
   const items = useMemo(() => {
-    const rows = new Map<string, Row>(older.rows.map((row) => [keyOf(row), row]));
-    for (const row of live.rows.values()) rows.set(keyOf(row), row);
-    const of = live.columns.length > 0 ? live : { columns: older.columns };
-    return [...rows.values()]
-      .map((row) => changeRow(of, row))
-      .filter((each) => matches(each, query))
-      .sort((a, b) => newestFirst(a.row, b.row));
+    const newest = [...live.rows.values()].map((row) => changeRow(of, row)).filter((each) => matches(each, query));
+    return merged(newest, older.rows.map((row) => changeRow(of, row)).filter((each) => matches(each, query)));
   }, [live, older.rows, query]);
   return (
     <>
@@ -123,13 +119,32 @@ function useOlder(query: Query): Older {
   return loading || listing.continue === "" ? older : { ...older, more: () => void read(listing) };
 }
 
+interface Known {
+  namespaces: string[];
+  kinds: string[];
+  people: string[];
+}
+
+// useKnown returns what the filters suggest: what was in the list since the screen was opened.
+function useKnown(live: Table, items: ChangeRow[]): Known {
+  const seen = useRef({ rows: new WeakSet<ChangeRow>(), namespaces: new Set<string>(), kinds: new Set<string>(), people: new Set<string>() });
+  return useMemo(() => {
+    const { rows, namespaces, kinds, people } = seen.current;
+    for (const each of [...[...live.rows.values()].map((row) => changeRow(live, row)), ...items]) {
+      if (rows.has(each)) continue;
+      rows.add(each);
+      namespaces.add(each.row.namespace);
+      kinds.add(each.kind);
+      if (!each.who.startsWith("(")) people.add(each.who);
+    }
+    const sorted = (of: Set<string>) => [...of].filter(Boolean).sort();
+    return { namespaces: sorted(namespaces), kinds: sorted(kinds), people: sorted(people) };
+  }, [live, items]);
+}
+
 function Filters({ query, items }: { query: Query; items: ChangeRow[] }): JSX.Element {
   const live = table("changes").value;
-  const known = useMemo(() => {
-    const rows = [...live.rows.values()].map((row) => changeRow(live, row));
-    const distinct = (of: (each: ChangeRow) => string) => [...new Set([...rows, ...items].map(of))].filter(Boolean).sort();
-    return { namespaces: distinct((each) => each.row.namespace), kinds: distinct((each) => each.kind), people: distinct((each) => each.who).filter((who) => !who.startsWith("(")) };
-  }, [live, items]);
+  const known = useKnown(live, items);
   return (
     <>
       <Filter name="namespace" label="Namespace" value={query.namespace ?? ""} known={known.namespaces} first />
