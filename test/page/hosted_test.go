@@ -20,6 +20,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster/pki"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
@@ -67,7 +68,7 @@ func startHosted(t *testing.T, s *testCluster) *hosted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.address = freeAddress(t)
+	h.address = "127.0.0.1:0" // Once it has an address, it keeps that.
 	proxy := freeAddress(t)
 	_, port, err := net.SplitHostPort(proxy)
 	if err != nil {
@@ -110,9 +111,12 @@ func (h *hosted) start(t *testing.T) {
 		cancel()
 		_ = command.Wait() // It was killed.
 	}
-	if line, err := bufio.NewReader(out).ReadString('\n'); !strings.HasPrefix(line, "Serving "+h.origin) {
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_, address, found := strings.Cut(strings.TrimSpace(line), "Serving "+h.origin+" on ")
+	if !found {
 		t.Fatalf("printed %q: %v", line, err)
 	}
+	h.address = address
 }
 
 // startProxy starts oauth2-proxy with the arguments of artifacts/examples/page-proxy.yaml, and the addresses of this test.
@@ -150,6 +154,13 @@ func (h *hosted) startProxy(t *testing.T, address string) {
 		if t.Failed() {
 			t.Logf("oauth2-proxy:\n%s", log.String())
 		}
+	})
+	testkit.Eventually(t, "oauth2-proxy", func() error {
+		connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			err = connection.Close()
+		}
+		return err
 	})
 }
 

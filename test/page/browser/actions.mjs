@@ -143,8 +143,9 @@ export async function conflict(scene) {
 export async function expected(scene) {
   const page = await scene.open(jane, screens["Environment with a conflict"]);
   const main = page.getByRole("main");
-  await main.getByRole("button", { name: "Take everything" }).waitFor();
-  if (await main.getByRole("button", { name: "Keep all ours" }).isVisible()) { // The conflict of the other scenario.
+  const state = main.getByText(/^(Synced|Conflict: \d+ fields?)/).first();
+  await state.waitFor();
+  if ((await state.innerText()).startsWith("Conflict")) { // That of the other scenario.
     await button(main, "Keep all ours").click();
     await act(page, button(main, "Resolve 2 fields"), "kubectl slipstream resolve dana");
     await stateOf(page, /^Synced/);

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -159,11 +160,11 @@ func (b *Browser) process(t testing.TB) *nodeProcess {
 	}
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 16<<20)
-	b.running = &nodeProcess{input: input, lines: lines, stop: func() {
+	b.running = &nodeProcess{input: input, lines: lines, stop: sync.OnceFunc(func() {
 		_ = input.Close() // It ends then.
 		cancel()
 		_ = command.Wait() // It was interrupted.
-	}}
+	})}
 	return b.running
 }
 

@@ -80,8 +80,8 @@ type tableFollower struct {
 	lost bool
 }
 
-// follow watches until the server ends the watch, and reports whether there were events. It lists the objects after a failure, and after a
-// watch without events: the client also returns such a watch if it cannot connect.
+// follow watches until the server ends the watch, and reports whether there were events. It lists the objects after each watch: the client
+// also returns one without events if it cannot connect, and no event says that the user may not read an object any more.
 func (f *tableFollower) follow(ctx context.Context) (received bool, err error) {
 	if f.lost {
 		if err := f.list(ctx); err != nil {
@@ -89,7 +89,7 @@ func (f *tableFollower) follow(ctx context.Context) (received bool, err error) {
 		}
 	}
 	received, err = f.events(ctx)
-	if ctx.Err() == nil && (err != nil || !received) {
+	if ctx.Err() == nil {
 		return received, f.list(ctx)
 	}
 	return received, err

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -88,7 +87,7 @@ func NewCommand(streams genericiooptions.IOStreams, config *genericclioptions.Co
 func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	var all sync.WaitGroup
+	var all background
 	w, err := d.workspace(ctx, &all, flags)
 	if err != nil {
 		return err
@@ -113,7 +112,7 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 		guard: newGuard(opened.origin), sessions: &sessions{most: maxTabs, mostOfUser: maxTabs}, logins: opened, used: func() { idle.Reset(d.idle) },
 	})
 	cancel(err)
-	all.Wait()
+	all.wait()
 	switch {
 	case errors.Is(err, errIdle):
 		_, _ = fmt.Fprintln(d.ErrOut, errIdle.Error()) // Nothing depends on it.
@@ -126,8 +125,8 @@ func (d *dashboard) run(ctx context.Context, flags *pflag.FlagSet) error {
 
 var errIdle = errors.New("there was no request for 8 hours, so the page has ended")
 
-// workspace returns what all tabs show. all waits for what follows the cluster, which ends with ctx.
-func (d *dashboard) workspace(ctx context.Context, all *sync.WaitGroup, flags *pflag.FlagSet) (*workspace, error) {
+// workspace returns what all tabs show. What follows the cluster runs in all, and ends with ctx.
+func (d *dashboard) workspace(ctx context.Context, all *background, flags *pflag.FlagSet) (*workspace, error) {
 	cluster, err := connect(d.config)
 	if err != nil {
 		return nil, err

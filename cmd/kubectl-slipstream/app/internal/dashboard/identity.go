@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 	"unicode"
@@ -65,7 +64,7 @@ var authenticateAny = authenticator.RequestFunc(func(*http.Request) (*authentica
 })
 
 // verified returns a function that has an authenticator see only requests with a certificate of the proxy, if there are authorities.
-func (h *requestHeaders) verified(ctx context.Context, all *sync.WaitGroup) (func(authenticator.Request) authenticator.Request, error) {
+func (h *requestHeaders) verified(ctx context.Context, all *background) (func(authenticator.Request) authenticator.Request, error) {
 	if h.caFile == "" {
 		return func(of authenticator.Request) authenticator.Request { return of }, nil
 	}
@@ -73,7 +72,7 @@ func (h *requestHeaders) verified(ctx context.Context, all *sync.WaitGroup) (fun
 	if err != nil {
 		return nil, fmt.Errorf("read the authorities of the proxy: %w", err)
 	}
-	all.Go(func() { authorities.Run(ctx, 1) })
+	all.start(func() { authorities.Run(ctx, 1) })
 	return func(of authenticator.Request) authenticator.Request {
 		return x509.NewDynamicCAVerifier(authorities.VerifyOptions, of, x509.StaticStringSlice(h.allowedNames))
 	}, nil

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
@@ -64,7 +65,6 @@ func (p *proxied) open(r *http.Request, request *sessionRequest) (*login, error)
 	if err != nil {
 		return nil, p.explain(r, err)
 	}
-	klog.FromContext(r.Context()).Info("A user has opened the page", "user", found.name, "namespace", request.Namespace)
 	return &login{workspace: w, identity: found}, nil
 }
 
@@ -79,6 +79,7 @@ func (p *proxied) explain(r *http.Request, err error) error {
 
 // workspace returns what a user sees and does.
 func (p *proxied) workspace(r *http.Request, of *identity, namespace string) (*workspace, error) {
+	of.config.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(userQPS, userBurst) // All clients of the session share it.
 	config := fixed(of.config)
 	found, err := newCluster(config)
 	if err != nil {

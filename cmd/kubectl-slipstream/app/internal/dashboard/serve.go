@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -124,8 +123,8 @@ func (h *hosted) run(ctx context.Context) error {
 		return fmt.Errorf("--server: %s is not an address with https, and the tokens of users are secret", base.Host)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	var all sync.WaitGroup
-	defer all.Wait()
+	var all background
+	defer all.wait()
 	defer cancel(nil)
 	certificates, err := h.certificates(ctx, &all)
 	if err != nil {
@@ -165,7 +164,7 @@ func health(page http.Handler) http.Handler {
 }
 
 // certificates returns the configuration of HTTPS, which follows the files of the certificate. A client may have a certificate, too.
-func (h *hosted) certificates(ctx context.Context, all *sync.WaitGroup) (*tls.Config, error) {
+func (h *hosted) certificates(ctx context.Context, all *background) (*tls.Config, error) {
 	content, err := dynamiccertificates.NewDynamicServingContentFromFiles("page", h.certFile, h.keyFile)
 	if err != nil {
 		return nil, fmt.Errorf("read the certificate of the page: %w", err)
@@ -176,15 +175,15 @@ func (h *hosted) certificates(ctx context.Context, all *sync.WaitGroup) (*tls.Co
 	if err := controller.RunOnce(); err != nil {
 		return nil, fmt.Errorf("read the certificate of the page: %w", err)
 	}
-	all.Go(func() { content.Run(ctx, 1) })
-	all.Go(func() { controller.Run(1, ctx.Done()) })
+	all.start(func() { content.Run(ctx, 1) })
+	all.start(func() { controller.Run(1, ctx.Done()) })
 	config = config.Clone()
 	config.GetConfigForClient = controller.GetConfigForClient
 	return config, nil
 }
 
 // logins returns who may open sessions.
-func (h *hosted) logins(ctx context.Context, all *sync.WaitGroup, base *rest.Config) (*proxied, error) {
+func (h *hosted) logins(ctx context.Context, all *background, base *rest.Config) (*proxied, error) {
 	p := &proxied{
 		origin: h.url, logoutURL: h.logoutURL, plugin: h.plugin,
 		paths: absolute([]string{h.certFile, h.keyFile, h.headers.caFile, base.CAFile, base.BearerTokenFile}),
@@ -198,7 +197,7 @@ func (h *hosted) logins(ctx context.Context, all *sync.WaitGroup, base *rest.Con
 	}
 	base = rest.CopyConfig(base)
 	base.UserAgent = "slipstream-dashboard/" + strings.TrimPrefix(buildversion.Version(), "v")
-	base.QPS, base.Burst, base.WarningHandler = userQPS, userBurst, rest.NoWarnings{}
+	base.WarningHandler = rest.NoWarnings{}
 	if h.authentication == byFrontProxy {
 		p.users = &headerUsers{base: base, headers: verified(h.headers.authenticator()), names: h.headers.names, groups: h.groups}
 		return p, nil

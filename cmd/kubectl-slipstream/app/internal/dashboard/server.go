@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 )
 
 const (
@@ -217,6 +218,9 @@ func (s *server) openSession(c *call) error {
 	secret, err := s.sessions.open(opened)
 	if err != nil {
 		return err
+	}
+	if opened.identity != nil {
+		klog.FromContext(c.r.Context()).Info("A user has opened the page", "user", opened.identity.name, "namespace", request.Namespace)
 	}
 	s.used()
 	return respond(c, map[string]string{"session": secret, "user": opened.identity.user()})

@@ -90,11 +90,11 @@ func (s *sessions) makeRoom(user string) error {
 	if len(s.opened) < s.most {
 		return nil
 	}
-	largest := slices.MaxFunc(slices.Collect(maps.Values(byUser)), func(a, b []*session) int { return cmp.Compare(len(a), len(b)) })
-	switch {
-	case s.endOne(largest):
+	byNumber := slices.SortedFunc(maps.Values(byUser), func(a, b []*session) int { return cmp.Compare(len(b), len(a)) })
+	if slices.ContainsFunc(byNumber, s.endOne) {
 		return nil
-	case len(largest) > len(byUser[user])+1:
+	}
+	if largest := byNumber[0]; len(largest) > len(byUser[user])+1 {
 		s.close(slices.Index(s.opened, largest[0]))
 		return nil
 	}

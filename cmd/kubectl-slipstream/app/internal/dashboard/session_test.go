@@ -69,7 +69,7 @@ func TestSessions(t *testing.T) {
 	if s.find(closed) != nil {
 		t.Error("a user has more sessions than allowed")
 	}
-	for _, of := range []string{used, fourth} {
+	for _, of := range []string{used, fourth, other} {
 		s.find(of).streams.Add(1)
 	}
 	var refused *refusal
@@ -79,6 +79,30 @@ func TestSessions(t *testing.T) {
 	open("jim") // One of jane's ends, who has most.
 	if s.find(shown) != nil || slices.ContainsFunc([]string{other, used, fourth}, func(of string) bool { return s.find(of) == nil }) {
 		t.Error("another session has ended than the oldest of the user with most of them")
+	}
+}
+
+// TestSessionsWithoutStreams ends a session without a stream rather than one of a tab that is shown, whoever has most.
+func TestSessionsWithoutStreams(t *testing.T) {
+	for range 20 { // The users are in no order.
+		s := &sessions{most: 4, mostOfUser: 3}
+		open := func(user string, streams int32) *session {
+			t.Helper()
+			token, err := s.open(&login{workspace: &workspace{cluster: &cluster{}}, identity: &identity{name: user}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			opened := s.find(token)
+			opened.streams.Add(streams)
+			return opened
+		}
+		shown := []*session{open("jane", 1), open("jane", 1)}
+		open("john", 0)
+		open("jim", 0)
+		open("ann", 1)
+		if slices.ContainsFunc(shown, func(of *session) bool { return !slices.Contains(s.opened, of) }) {
+			t.Fatal("a session with a stream has ended, and one without does not")
+		}
 	}
 }
 

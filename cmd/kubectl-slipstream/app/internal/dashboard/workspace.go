@@ -46,11 +46,35 @@ func newWorkspace(of *cluster, runs *runs, follow func(*hub) (stop func())) *wor
 	return &workspace{cluster: of, runs: runs, reviews: &reviews{client: of.reviews, now: time.Now}, follow: follow, maxStreams: maxStreams}
 }
 
-// following returns a function that has a hub follow a namespace of a cluster, or all of it, until ctx ends. all waits for what it has started.
-func following(ctx context.Context, all *sync.WaitGroup, of *cluster, namespace string) func(*hub) (stop func()) {
+// background runs functions until the command ends.
+type background struct {
+	mu    sync.Mutex
+	ended bool
+	all   sync.WaitGroup
+}
+
+// start runs a function, unless the command ends.
+func (b *background) start(run func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.ended {
+		b.all.Go(run)
+	}
+}
+
+// wait waits until all functions have ended.
+func (b *background) wait() {
+	b.mu.Lock()
+	b.ended = true
+	b.mu.Unlock()
+	b.all.Wait()
+}
+
+// following returns a function that has a hub follow a namespace of a cluster, or all of it, until ctx ends.
+func following(ctx context.Context, in *background, of *cluster, namespace string) func(*hub) (stop func()) {
 	return func(h *hub) func() {
 		ctx, stop := context.WithCancel(ctx)
-		all.Go(func() { newFeed(of, h, namespace).run(ctx) })
+		in.start(func() { newFeed(of, h, namespace).run(ctx) })
 		return stop
 	}
 }
@@ -112,12 +136,17 @@ func (w *workspace) setAllow(c *call) error {
 		return err
 	}
 	w.allow.Store(request.Allow)
+	w.notify()
+	return respond(c, struct{}{})
+}
+
+// notify has all streams look for what to send.
+func (w *workspace) notify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.hub != nil {
 		w.hub.notifyAll()
 	}
-	return respond(c, struct{}{})
 }
 
 // checkAllowed refuses to write unless the user has allowed it.
