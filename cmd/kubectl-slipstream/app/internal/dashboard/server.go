@@ -157,7 +157,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := &call{w: w, r: r}
 	if r.URL.Path == sessionPath {
-		return s.openSession(c)
+		return s.openSession(r.Context(), c)
 	}
 	if c.session = s.sessions.find(r.Header.Get(sessionHeader)); c.session == nil {
 		return s.logins.ended()
@@ -206,7 +206,7 @@ func respond(c *call, value any) error {
 	return json.NewEncoder(c.w).Encode(value)
 }
 
-func (s *server) openSession(c *call) error {
+func (s *server) openSession(ctx context.Context, c *call) error {
 	var request sessionRequest
 	if err := c.decode(&request); err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *server) openSession(c *call) error {
 		return err
 	}
 	if opened.identity != nil {
-		klog.FromContext(c.r.Context()).Info("A user has opened the page", "user", opened.identity.name, "namespace", request.Namespace)
+		klog.FromContext(ctx).Info("A user has opened the page", "user", opened.identity.name, "namespace", request.Namespace)
 	}
 	s.used()
 	return respond(c, map[string]string{"session": secret, "user": opened.identity.user()})
