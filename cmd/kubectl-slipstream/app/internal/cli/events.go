@@ -21,7 +21,10 @@ func EachEvent(ctx context.Context, events watch.Interface, visit func(watch.Eve
 			if !open {
 				return nil
 			}
-			if err := visit(event); err != nil {
+			switch err := visit(event); {
+			case err != nil && ctx.Err() != nil:
+				return context.Cause(ctx) // The connection ends with ctx, which the last event may say in its own way.
+			case err != nil:
 				return err
 			}
 		}
