@@ -70,7 +70,11 @@ func (s *served) page(namespace string, options *internalversion.ListOptions) *c
 	s.Helper()
 	obj, err := s.endpoint.List(s.in(namespace), options)
 	s.must(err)
-	return obj.(*configbutler.ChangeList)
+	list := obj.(*configbutler.ChangeList)
+	if list.Items == nil {
+		s.Errorf("the items of %+v are null, want a list", options)
+	}
+	return list
 }
 
 // orderOf is how Changes are ordered.
@@ -86,6 +90,14 @@ func (s *served) all() []string {
 	return all
 }
 
+// hiddenResource is a type of objects that some readers may not get.
+const hiddenResource = "secrets"
+
+// restrict hides the Changes of a type from the reader.
+func (s *served) restrict() {
+	s.review = func(resource string) bool { return resource != hiddenResource }
+}
+
 // edit records some Changes, of times that are partly equal, and sometimes deletes old ones.
 func (s *served) edit(random *rand.Rand, changes int) {
 	s.Helper()
@@ -97,7 +109,11 @@ func (s *served) edit(random *rand.Rand, changes int) {
 		}
 		of := named(namespaces[random.IntN(len(namespaces))], []string{"web", "api"}[random.IntN(2)])
 		version := fmt.Sprint(random.Uint32())
-		push = append(push, s.change(of, fmt.Sprintf("%040x", random.Uint64()), version))
+		change := s.change(of, fmt.Sprintf("%040x", random.Uint64()), version)
+		if random.IntN(2) == 0 {
+			change.Object.Resource = hiddenResource
+		}
+		push = append(push, change)
 	}
 	s.record(s.History, fmt.Sprint(random.Uint64()), push...)
 	if random.IntN(4) == 0 {
@@ -106,13 +122,16 @@ func (s *served) edit(random *rand.Rand, changes int) {
 	}
 }
 
-// TestPagesAreInTheOrderOfTime reads pages of random lengths while Changes are recorded and expire. What existed throughout is listed once,
-// in order, and a watch from the first page has the rest.
+// TestPagesAreInTheOrderOfTime reads pages of random lengths while Changes are recorded and expire, as readers that may see all Changes or
+// half of them. What existed throughout is listed once, in order, and a watch from the first page has the rest.
 func TestPagesAreInTheOrderOfTime(t *testing.T) {
 	for seed := range uint64(4) {
-		for _, selector := range []string{"", "object.resource=deployments", "operation!=Create"} {
+		for _, selector := range []string{"", "object.kind=Deployment", "operation!=Create"} {
 			t.Run(fmt.Sprint(selector, seed), func(t *testing.T) {
 				s, random := newServed(t), rand.New(rand.NewPCG(seed, 0))
+				if seed%2 == 0 {
+					s.restrict()
+				}
 				s.edit(random, 100)
 				throughout := sets.New(s.all()...)
 				options := &internalversion.ListOptions{FieldSelector: fields.ParseSelectorOrDie(selector)}
@@ -123,6 +142,9 @@ func TestPagesAreInTheOrderOfTime(t *testing.T) {
 					for _, change := range page.Items {
 						if orderOf(&change) <= last {
 							t.Errorf("%s after %s", orderOf(&change), last)
+						}
+						if !s.review(change.Spec.Object.Resource) {
+							t.Errorf("%s is of a type that the reader may not get", orderOf(&change))
 						}
 						last = orderOf(&change)
 						listed.Insert(last)
@@ -214,15 +236,23 @@ func TestChangesWhileAPageIsFilled(t *testing.T) {
 	}
 }
 
-// TestNewestPageReadsLittle checks how many rows the pages of many Changes read, besides the Changes in them.
+// TestNewestPageReadsLittle checks how many rows the pages of many Changes read, besides the Changes in them. A reader who may see fewer than
+// a page has causes each row to be read about once.
 func TestNewestPageReadsLittle(t *testing.T) {
 	const namespaces, perNamespace, limit = 30, 100, 20
 	s := newServed(t)
+	visible := 0
 	for i := range perNamespace {
 		s.clock.Step(time.Second)
 		var changes []v1alpha1.ChangeSpec
 		for n := range namespaces {
-			changes = append(changes, s.change(named(fmt.Sprint("team-", n), "web"), fmt.Sprintf("%040d", i), fmt.Sprint(i)))
+			change := s.change(named(fmt.Sprint("team-", n), "web"), fmt.Sprintf("%040d", i), fmt.Sprint(i))
+			if n != 7 || i%6 != 0 {
+				change.Object.Resource = hiddenResource
+			} else {
+				visible++
+			}
+			changes = append(changes, change)
 		}
 		s.record(s.History, fmt.Sprint(i), changes...)
 	}
@@ -235,6 +265,20 @@ func TestNewestPageReadsLittle(t *testing.T) {
 			t.Errorf("page %d reads %d rows of %d", number, read, namespaces*perNamespace)
 		}
 		options.Continue = page.Continue
+	}
+	s.restrict()
+	for selector, most := range map[string]int64{
+		"":                       namespaces*perNamespace + 10*namespaces,
+		"object.kind=Deployment": 10 * namespaces,
+	} {
+		before := s.read.rows.Load()
+		page := s.page("", &internalversion.ListOptions{Limit: limit, FieldSelector: fields.ParseSelectorOrDie(selector)})
+		if len(page.Items) != visible || visible >= limit || page.Continue != "" {
+			t.Errorf("selected %q: %d Changes and the token %q, want all %d", selector, len(page.Items), page.Continue, visible)
+		}
+		if read := s.read.rows.Load() - before; read == 0 || read > most {
+			t.Errorf("selected %q: %d rows read for a reader of %d Changes, want at most %d", selector, read, visible, most)
+		}
 	}
 }
 
@@ -251,6 +295,7 @@ func TestListsWithoutIndex(t *testing.T) {
 		if got := s.list("", "", limit); got != "3 2 1 0" {
 			t.Errorf("with limit %d: %s", limit, got)
 		}
+		s.page("nothing", &internalversion.ListOptions{Limit: limit})
 	}
 }
 

@@ -110,10 +110,14 @@ func isExact(opts storage.ListOptions) bool {
 	return opts.ResourceVersionMatch == metav1.ResourceVersionMatchExact
 }
 
+// leastAgain is the least number of positions for which the index is read again.
+const leastAgain = 512
+
 // indexed visits the positions after another one, in order, of the Changes whose entries are selected: of a namespace, or of all if it is
-// empty. The index is read once for about as many as a number; 0 is unknown.
+// empty. The index is read once for an expected number, 0 if that is unknown, and again for twice as many if the user may not see
+// enough of them.
 func (s *orderedStorage) indexed(
-	ctx context.Context, namespace string, after position, number int, selected []func(*entry) bool,
+	ctx context.Context, namespace string, after position, expected int, selected []func(*entry) bool,
 ) iter.Seq2[position, error] {
 	if namespace != "" {
 		selected = append(selected, func(e *entry) bool { return e.namespace == namespace })
@@ -122,8 +126,8 @@ func (s *orderedStorage) indexed(
 		return !slices.ContainsFunc(selected, func(matches func(*entry) bool) bool { return !matches(e) })
 	}
 	part := page{after: after}
-	if number > 0 {
-		part.most = number + 1 // The last one shows that there is a further page.
+	if expected > 0 {
+		part.most = expected + 1 // The last one shows that there is a further page.
 	}
 	return func(yield func(position, error) bool) {
 		for {
@@ -140,7 +144,7 @@ func (s *orderedStorage) indexed(
 			if !more {
 				return
 			}
-			part.after = found[len(found)-1]
+			part.after, part.most = found[len(found)-1], max(2*part.most, leastAgain)
 		}
 	}
 }
@@ -187,6 +191,7 @@ func (s *orderedStorage) list(
 		return err
 	}
 	token := ""
+	list.Items = []configbutler.Change{} // nil would be null in JSON.
 	for at, err := range positions {
 		if err != nil {
 			return wrapped(err)

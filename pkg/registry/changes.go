@@ -4,12 +4,15 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
@@ -17,6 +20,7 @@ import (
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -78,44 +82,20 @@ func (r *changeREST) ConvertToTable(ctx context.Context, obj, options runtime.Ob
 	return r.store.ConvertToTable(ctx, obj, options)
 }
 
-// List implements rest.Lister. It reads on until the page is full or there are no more: a page that was shorter because of Changes that the
-// user may not see, and a token behind one of them, would show that they exist.
+// List implements rest.Lister. The storage selects what the user may see, and reads on until the page is full: a page that was shorter because
+// of Changes that the user may not see, and a token behind one of them, would show that they exist.
 func (r *changeREST) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	options = options.DeepCopy()
-	reviews, limit := r.reviews(ctx), options.Limit
-	items, version := []configbutler.Change{}, ""
-	for {
-		list, err := r.page(ctx, options)
-		if err != nil {
-			return nil, err
-		}
-		visible, err := reviews.ofList(ctx, list)
-		if err != nil {
-			return nil, err
-		}
-		items = append(items, visible...)
-		if version == "" {
-			version = list.ResourceVersion // What comes while further ones are read is watched.
-		}
-		if limit == 0 || list.Continue == "" || int64(len(items)) >= limit {
-			list.Items, list.ResourceVersion, list.RemainingItemCount = items, version, nil
-			return list, nil
-		}
-		// If these fill the page, the user may see the last one, behind which the token is.
-		options.Continue, options.Limit = list.Continue, limit-int64(len(items))
-		options.ResourceVersion, options.ResourceVersionMatch = "", ""
+	label, field := labels.Everything(), fields.Everything()
+	if options.LabelSelector != nil {
+		label = options.LabelSelector
 	}
-}
-
-// page reads a page of all Changes.
-func (r *changeREST) page(ctx context.Context, options *internalversion.ListOptions) (*configbutler.ChangeList, error) {
-	obj, err := r.store.List(ctx, options)
-	if err != nil {
+	if options.FieldSelector != nil {
+		field = options.FieldSelector
+	}
+	predicate, failed := r.reviews(ctx).narrow(ctx, r.store.PredicateFunc(label, field))
+	list, err := r.store.ListPredicate(ctx, predicate, options)
+	if err := cmp.Or(failed(), err); err != nil {
 		return nil, err
-	}
-	list, ok := obj.(*configbutler.ChangeList)
-	if !ok {
-		return nil, fmt.Errorf("the storage of Changes returned a list of %T", obj)
 	}
 	return list, nil
 }
@@ -142,18 +122,33 @@ func (r *changeREST) reviews(ctx context.Context) *changeReviews {
 // changeReviews are the permissions of a user in one request.
 type changeReviews struct{ reader *access.Reader }
 
-// ofList returns the Changes of a list that the user may see.
-func (r *changeReviews) ofList(ctx context.Context, list *configbutler.ChangeList) (visible []configbutler.Change, err error) {
-	for i := range list.Items {
-		see, err := r.visible(ctx, &list.Items[i])
+// visibleField is a field of the Changes that the user of a list may see. It is not in fieldSelector of the API.
+const visibleField = "visible"
+
+// narrow returns a predicate that selects only what the user may see. Upstream's storage leaves out an object if the predicate fails, so that
+// failed returns the first error.
+func (r *changeReviews) narrow(
+	ctx context.Context, predicate storage.SelectionPredicate,
+) (narrowed storage.SelectionPredicate, failed func() error) {
+	var first error
+	attributes := predicate.GetAttrs
+	predicate.GetAttrs = func(obj runtime.Object) (labels.Set, fields.Set, error) {
+		if first != nil {
+			return nil, nil, first
+		}
+		visible, err := r.visible(ctx, obj)
 		if err != nil {
-			return nil, err
+			first = err
+			return nil, nil, err
 		}
-		if see {
-			visible = append(visible, list.Items[i])
+		ofLabels, ofFields, err := attributes(obj)
+		if err == nil && visible {
+			ofFields[visibleField] = "true"
 		}
+		return ofLabels, ofFields, err
 	}
-	return visible, nil
+	predicate.Field = fields.AndSelectors(predicate.Field, fields.OneTermEqualSelector(visibleField, "true"))
+	return predicate, func() error { return first }
 }
 
 // visible reports whether the user may see a Change.
