@@ -24,7 +24,8 @@ const (
 )
 
 // merger reads the keys of Changes in the order of lists. Within a namespace, the table has them in this order; merger merges those of all
-// namespaces. A page costs two short reads for each namespace with Changes, however many Changes there are, and needs no index.
+// namespaces. A page costs two short reads for each namespace with Changes, however many Changes there are, and needs no index. If the user may see
+// few of them, it reads on, and each key once.
 type merger struct {
 	changes *table.Table
 
@@ -34,11 +35,12 @@ type merger struct {
 	known []string
 }
 
-// positions visits the positions after another one, in order: of a namespace, or of all if it is empty. About as many as a number will be
-// visited; 0 is unknown. A Change that exists throughout is visited once, one that is created or deleted meanwhile may be visited or not.
-func (m *merger) positions(ctx context.Context, namespace string, after position, number int) iter.Seq2[position, error] {
+// positions visits the positions after another one, in order: of a namespace, or of all if it is empty. About as many as
+// expected will be visited; more if the user may not see some of them, and 0 is unknown. A Change that exists throughout is visited once, one
+// that is created or deleted meanwhile may be visited or not.
+func (m *merger) positions(ctx context.Context, namespace string, after position, expected int) iter.Seq2[position, error] {
 	return func(yield func(position, error) bool) {
-		merged, err := m.runs(ctx, namespace, after, number)
+		merged, err := m.runs(ctx, namespace, after, expected)
 		if err != nil {
 			yield(position{}, err)
 			return
@@ -63,10 +65,10 @@ func (m *merger) positions(ctx context.Context, namespace string, after position
 }
 
 // runs returns the runs of the namespaces that have Changes after a position.
-func (m *merger) runs(ctx context.Context, namespace string, after position, number int) (found runs, err error) {
-	pieces := []piece{pieceOf(namespace, after, number)}
+func (m *merger) runs(ctx context.Context, namespace string, after position, expected int) (found runs, err error) {
+	pieces := []piece{pieceOf(namespace, after, expected)}
 	if namespace == "" {
-		pieces = m.pieces(after, number)
+		pieces = m.pieces(after, expected)
 	}
 	namespaces := map[string]struct{}{}
 	for len(pieces) > 0 {
@@ -105,27 +107,27 @@ type piece struct {
 	namespace string
 }
 
-// pieceOf returns the piece of a namespace. Its limit is such that a number of keys may be in one namespace.
-func pieceOf(namespace string, after position, number int) piece {
+// pieceOf returns the piece of a namespace. Its limit is such that all keys that are expected may be in one namespace.
+func pieceOf(namespace string, after position, expected int) piece {
 	from := position{name: after.name, namespace: namespace}.key()
 	if after.name != "" && namespace <= after.namespace {
 		from += "\x00"
 	}
-	return piece{table.Span{From: from, To: behind(namespace), Limit: min(number+leastAhead, mostAhead)}, namespace}
+	return piece{table.Span{From: from, To: behind(namespace), Limit: min(expected+leastAhead, mostAhead)}, namespace}
 }
 
 // behind returns the first key that may be of a namespace that sorts after another one.
 func behind(namespace string) string { return namespace + string(rune('/'+1)) }
 
 // pieces returns the pieces of the known namespaces, and the gaps between them.
-func (m *merger) pieces(after position, number int) []piece {
+func (m *merger) pieces(after position, expected int) []piece {
 	m.mu.Lock()
 	known := m.known
 	m.mu.Unlock()
 	pieces := make([]piece, 0, 2*len(known)+1)
 	from := ""
 	for _, namespace := range known {
-		pieces = append(pieces, gap(from, namespace+"/"), pieceOf(namespace, after, number/len(known)))
+		pieces = append(pieces, gap(from, namespace+"/"), pieceOf(namespace, after, expected/len(known)))
 		from = behind(namespace)
 	}
 	return append(pieces, gap(from, ""))

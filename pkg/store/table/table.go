@@ -189,7 +189,7 @@ type Span struct {
 }
 
 // FirstKeys returns the first keys of each span, in order, without reading the values. It reads up to [MaxAtomicRows] spans in one
-// transaction, and more at several revisions.
+// transaction. Spans beyond that are read at later revisions.
 func (t *Table) FirstKeys(ctx context.Context, spans ...Span) ([][]string, error) {
 	found := make([][]string, 0, len(spans))
 	for chunk := range slices.Chunk(spans, MaxAtomicRows) {
