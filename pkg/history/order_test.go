@@ -155,6 +155,9 @@ func TestPagesAreInTheOrderOfTime(t *testing.T) {
 					if first == "" {
 						first = page.ResourceVersion
 					}
+					if page.ResourceVersion != first {
+						t.Errorf("a continued page has resourceVersion %s, want %s of the first one", page.ResourceVersion, first)
+					}
 					s.edit(random, random.IntN(20))
 					throughout = throughout.Intersection(sets.New(s.all()...))
 				}
@@ -299,13 +302,18 @@ func TestListsWithoutIndex(t *testing.T) {
 	}
 }
 
-// TestContinueTokens lists with the tokens of upstream's storage, of an earlier version, and invalid ones.
+// TestContinueTokens lists with the tokens of upstream's storage, and invalid ones, as a reader who may not see all Changes.
 func TestContinueTokens(t *testing.T) {
 	s := newServed(t)
 	for i := range 4 {
 		s.clock.Step(time.Second)
+		hidden := s.change(named([]string{"shop", "bank"}[i%2], "hidden"), fmt.Sprint(10+i), "1")
+		hidden.Object.Resource = hiddenResource
 		s.record(s.History, fmt.Sprint(i), s.change(named([]string{"shop", "bank"}[i%2], "web"), fmt.Sprint(i), "1"))
+		s.clock.Step(time.Second)
+		s.record(s.History, fmt.Sprint(10+i), hidden)
 	}
+	s.restrict()
 	version := s.page("", &internalversion.ListOptions{}).ResourceVersion
 	s.clock.Step(time.Second)
 	s.record(s.History, "4", s.change(named("bank", "web"), "4", "1"))
@@ -317,14 +325,17 @@ func TestContinueTokens(t *testing.T) {
 		for more := true; more; more = options.Continue != "" {
 			page := s.page("", options)
 			commits = append(commits, page.Items[0].Spec.Commits[0].SHA)
+			if page.ResourceVersion != version {
+				t.Errorf("%s: a page of resourceVersion %s, want %s", name, page.ResourceVersion, version)
+			}
 			*options = internalversion.ListOptions{Limit: 1, Continue: page.Continue}
 		}
 		if got := strings.Join(commits, " "); got != "3 1 2 0" {
 			t.Errorf("%s: %s, want those of the resourceVersion by namespace", name, got)
 		}
 	}
-	token := func(key string) string {
-		token, err := storage.EncodeContinue(key, "/", 7)
+	token := func(key string, revision int64) string {
+		token, err := storage.EncodeContinue(key, "/", revision)
 		s.must(err)
 		return token
 	}
@@ -332,8 +343,11 @@ func TestContinueTokens(t *testing.T) {
 		options internalversion.ListOptions
 		is      func(error) bool
 	}{
-		"former":       {internalversion.ListOptions{Continue: token("/~shop/fe5de6d34b76-3aa1b51ab792")}, apierrors.IsResourceExpired},
-		"no namespace": {internalversion.ListOptions{Continue: token("/@fe5de6d34b76-3aa1b51ab792")}, apierrors.IsBadRequest},
+		"no namespace": {internalversion.ListOptions{Continue: token("/@fe5de6d34b76-3aa1b51ab792", 7)}, apierrors.IsBadRequest},
+		"no version":   {internalversion.ListOptions{Continue: token("/@fe5de6d34b76-3aa1b51ab792/shop", -1)}, apierrors.IsBadRequest},
+		"future token": {
+			internalversion.ListOptions{Continue: token("/@fe5de6d34b76-3aa1b51ab792/shop", 1000000)}, storage.IsTooLargeResourceVersion,
+		},
 		"future": {
 			internalversion.ListOptions{ResourceVersion: "1000000", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan},
 			storage.IsTooLargeResourceVersion,

@@ -25,13 +25,9 @@ func (p position) compare(other position) int {
 // key returns the key in the table of Changes.
 func (p position) key() string { return p.namespace + "/" + p.name }
 
-const (
-	// ownToken begins the positions in the continue tokens of this storage, and namespaces do not begin with it, as the keys in upstream's
-	// tokens do.
-	ownToken = "/@"
-	// formerToken began the keys in tokens of lists that were in another order.
-	formerToken = "/~"
-)
+// ownToken begins the positions in the continue tokens of this storage, and namespaces do not begin with it, as the keys in upstream's tokens
+// do.
+const ownToken = "/@"
 
 // token returns the continue token of a list at a resourceVersion whose last Change is at the position.
 func (p position) token(revision uint64) (string, error) {
@@ -42,25 +38,28 @@ func (p position) token(revision uint64) (string, error) {
 	return token, nil
 }
 
-// continued returns the position after which a list continues. own is false for a token of upstream's storage.
-func continued(token string) (after position, own bool, err error) {
+// beginning is where a page begins: after a position, in a list at a resourceVersion, which is 0 for the first page.
+type beginning struct {
+	after    position
+	revision uint64
+}
+
+// continued returns where a list continues. own is false for a token of upstream's storage.
+func continued(token string) (from beginning, own bool, err error) {
 	if token == "" {
-		return position{}, true, nil
+		return beginning{}, true, nil
 	}
-	key, _, err := storage.DecodeContinue(token, "/")
+	key, revision, err := storage.DecodeContinue(token, "/")
 	if err != nil {
-		return position{}, false, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
-	}
-	if strings.HasPrefix(key, formerToken) {
-		return position{}, false, apierrors.NewResourceExpired("the continue token is of an earlier version of the server: list again without it")
+		return beginning{}, false, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: %v", err))
 	}
 	at, own := strings.CutPrefix(key, ownToken)
 	if !own {
-		return position{}, false, nil
+		return beginning{}, false, nil
 	}
-	after.name, after.namespace, own = strings.Cut(at, "/")
-	if !own {
-		return position{}, false, apierrors.NewBadRequest("invalid continue token: it has no namespace")
+	name, namespace, found := strings.Cut(at, "/")
+	if !found || revision < 0 {
+		return beginning{}, false, apierrors.NewBadRequest("invalid continue token: it has no namespace or no resourceVersion")
 	}
-	return after, true, nil
+	return beginning{position{name, namespace}, uint64(revision)}, true, nil
 }

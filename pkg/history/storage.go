@@ -4,6 +4,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -75,7 +76,7 @@ type orderedStorage struct {
 // GetList implements storage.Interface. It reads lists with a selector by the index, and pages by their keys. Upstream's storage reads whole
 // lists, which are put in order then, and lists of a past resourceVersion, which are in the order of keys.
 func (s *orderedStorage) GetList(ctx context.Context, key string, opts storage.ListOptions, into runtime.Object) error {
-	after, own, err := continued(opts.Predicate.Continue)
+	from, own, err := continued(opts.Predicate.Continue)
 	if err != nil {
 		return err
 	}
@@ -90,9 +91,9 @@ func (s *orderedStorage) GetList(ctx context.Context, key string, opts storage.L
 	selected, limit := selectedBy(opts.Predicate.Field), int(min(max(opts.Predicate.Limit, 0), math.MaxInt32))
 	switch {
 	case len(selected) > 0:
-		return s.list(ctx, opts, list, s.indexed(ctx, namespace, after, limit, selected))
+		return s.list(ctx, opts, list, from.revision, s.indexed(ctx, namespace, from.after, limit, selected))
 	case limit > 0 || opts.Predicate.Continue != "":
-		return s.list(ctx, opts, list, s.merger.positions(ctx, namespace, after, limit))
+		return s.list(ctx, opts, list, from.revision, s.merger.positions(ctx, namespace, from.after, limit))
 	default:
 		err := s.Interface.GetList(ctx, key, opts, list)
 		slices.SortFunc(list.Items, func(a, b configbutler.Change) int { return positionOf(&a).compare(positionOf(&b)) })
@@ -181,12 +182,13 @@ func selectedBy(selector fields.Selector) (selected []func(*entry) bool) {
 const minCommit = 7
 
 // list reads the Changes at some positions until a page is full. As with upstream's lists, the token is where the next page begins: after the
-// last Change of this one. Pages are not of one resourceVersion: Changes are added at the beginning and expire at the end. A watch from the
-// resourceVersion of the first page has all events since then.
+// last Change of this one. Pages are not read at one revision: Changes are added at the beginning and expire at the end. They all have the
+// resourceVersion of the first page, which is first, 0 for the first page itself: a watch from it has all events since then.
 func (s *orderedStorage) list(
-	ctx context.Context, opts storage.ListOptions, list *configbutler.ChangeList, positions iter.Seq2[position, error],
+	ctx context.Context, opts storage.ListOptions, list *configbutler.ChangeList, first uint64,
+	positions iter.Seq2[position, error],
 ) error {
-	revision, err := s.revision(ctx, opts)
+	revision, err := s.revision(ctx, opts, first)
 	if err != nil {
 		return err
 	}
@@ -213,8 +215,9 @@ func (s *orderedStorage) list(
 	return wrapped(storage.APIObjectVersioner{}.UpdateList(list, revision, token, nil))
 }
 
-// revision returns the current resourceVersion. It returns an error if that of a list is not reached yet.
-func (s *orderedStorage) revision(ctx context.Context, opts storage.ListOptions) (uint64, error) {
+// revision returns the resourceVersion of a page: the current one, or that of the first page, if it is not 0. It returns an error
+// if that of a list is not reached yet.
+func (s *orderedStorage) revision(ctx context.Context, opts storage.ListOptions, first uint64) (uint64, error) {
 	current, err := s.GetCurrentResourceVersion(ctx)
 	if err != nil {
 		return 0, wrapped(err)
@@ -223,10 +226,10 @@ func (s *orderedStorage) revision(ctx context.Context, opts storage.ListOptions)
 	if err != nil {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
 	}
-	if least > current {
+	if least = max(least, first); least > current {
 		return 0, storage.NewTooLargeResourceVersionError(least, current, 0)
 	}
-	return current, nil
+	return cmp.Or(first, current), nil
 }
 
 // read returns a Change, nil if it was deleted or is not selected.
