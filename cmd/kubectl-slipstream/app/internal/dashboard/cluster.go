@@ -151,6 +151,9 @@ func (c *cluster) user(ctx context.Context) string {
 // connection matches the addresses in an error of a connection.
 var connection = regexp.MustCompile(`\b(dial|read|write) (tcp|udp)(: lookup)? \S+( on \S+)?`)
 
+// wholeObject matches the part of an error that repeats the object of a patch, before it says what is wrong with it.
+var wholeObject = regexp.MustCompile(`(?s) "" is invalid: patch: Invalid value: "\{.*\}": `)
+
 // text returns a text of a command or the server as the page may show it.
 func (c *cluster) text(of string) string {
 	return c.hidden.Replace(connection.ReplaceAllString(printable.Text(of), "$1 $2:"))

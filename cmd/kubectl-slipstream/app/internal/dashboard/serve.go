@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -103,6 +104,10 @@ func (h *hosted) check() error {
 		return fmt.Errorf("--authentication: %q is neither %s nor %s", h.authentication, byToken, byFrontProxy)
 	case h.authentication == byFrontProxy && h.headers.caFile == "":
 		return errors.New("--requestheader-client-ca-file is missing: with FrontProxy, others than the proxy could name any user")
+	case h.authentication == byFrontProxy && len(h.headers.names) == 0:
+		return errors.New("--requestheader-username-headers is missing: without it, no user can log in")
+	case slices.ContainsFunc(h.groups, isOfSystem):
+		return errors.New("--impersonated-groups: groups of Kubernetes itself, system:..., are not impersonated")
 	case h.authentication == byToken && len(h.groups) > 0:
 		return fmt.Errorf("--impersonated-groups has a meaning only with --authentication=%s", byFrontProxy)
 	case h.maxSessions < 1:
@@ -118,6 +123,12 @@ func (h *hosted) run(ctx context.Context) error {
 	base, err := h.config.ToRESTConfig()
 	if err != nil {
 		return err
+	}
+	if h.config.Namespace != nil && *h.config.Namespace != "" {
+		return errors.New("--namespace has no meaning here: each user chooses a namespace on the page")
+	}
+	if *h.config.APIServer == "" && !rest.IsConfigTransportTLS(*base) {
+		return errors.New("--server is missing: the address of the API server, with https")
 	}
 	if !rest.IsConfigTransportTLS(*base) {
 		return fmt.Errorf("--server: %s is not an address with https, and the tokens of users are secret", base.Host)

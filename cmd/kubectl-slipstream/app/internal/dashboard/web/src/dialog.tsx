@@ -74,7 +74,7 @@ function Asked({ asked }: { asked: Request }): JSX.Element {
           {result || reads ? "Close" : "Cancel"}
         </button>
         {!result && !reads && (
-          <button type="button" class="primary" disabled={refused || !complete || !preview.ended || !allowChanges.value} onClick={start}>
+          <button type="button" class="primary" disabled={refused || !complete || !preview.ended || preview.exit === forbiddenExit || !allowChanges.value} onClick={start}>
             Run
           </button>
         )}
@@ -160,6 +160,9 @@ function written({ output }: Result): string {
     })
     .join(" ");
 }
+
+// forbiddenExit is the exit code of a command that the user may not run.
+const forbiddenExit = 5;
 
 const exits: Record<number, string> = {
   3: "The sync failed.",

@@ -100,7 +100,7 @@ function Actions({ item }: { item: InboxItem }): JSX.Element | null {
   }
   return (
     <span class="buttons">
-      <ActionButton target={item.target} action="sync" label={item.kind === "failed" ? "Retry" : "Take"} small />
+      <ActionButton target={item.target} action="sync" label={item.kind === "failed" ? "Take again" : "Take"} small />
       {item.kind === "waiting" && <ActionButton target={item.target} action="dismiss" label="Dismiss" small />}
     </span>
   );
