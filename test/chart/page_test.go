@@ -107,7 +107,7 @@ func TestPodOfThePageIsRestricted(t *testing.T) {
 // The plugin accepts the arguments of the page.
 func TestPageAcceptsItsArguments(t *testing.T) {
 	for _, values := range []string{
-		shown, strings.Replace(proxied, "frontProxy: {", "frontProxy: {allowedNames: [one, two], groups: [team], uidHeaders: [], ", 1),
+		shown, strings.Replace(proxied, "frontProxy: {", "frontProxy: {allowedNames: [one, two], uidHeaders: [], ", 1),
 	} {
 		arguments := podOfPage(t, objects(t, values)).Spec.Containers[0].Args
 		command, rest, err := app.NewCommand(genericiooptions.NewTestIOStreamsDiscard()).Find(arguments)
@@ -144,13 +144,14 @@ func volumesOf(pod corev1.PodSpec) (lines []string) {
 // what else the headers name.
 func TestPermissionsOfThePage(t *testing.T) {
 	with := func(fields string) string {
-		return strings.Replace(proxied, "frontProxy: {", "frontProxy: {"+fields+", ", 1)
+		return strings.Replace(proxied, "groups: [team]", fields, 1)
 	}
 	for values, want := range map[string][]string{
-		proxied:                                 {"impersonate groups", "impersonate users"},
-		with("groups: [team, ops]"):             {"impersonate groups ops,team", "impersonate users"},
-		with("uidHeaders: [X-Uid]"):             {"impersonate groups", "impersonate uids.authentication.k8s.io", "impersonate users"},
-		with("extraHeaderPrefixes: [X-Extra-]"): {"impersonate *.authentication.k8s.io", "impersonate groups", "impersonate users"},
+		with("groups: [team, ops]"):                               {"impersonate groups ops,team", "impersonate users"},
+		with(`groups: ["*"]`):                                     {"impersonate groups", "impersonate users"},
+		with("groupHeaders: []"):                                  {"impersonate users"},
+		with("groupHeaders: [], uidHeaders: [X-Uid]"):             {"impersonate uids.authentication.k8s.io", "impersonate users"},
+		with("groupHeaders: [], extraHeaderPrefixes: [X-Extra-]"): {"impersonate *.authentication.k8s.io", "impersonate users"},
 	} {
 		all := objects(t, values)
 		if diff := cmp.Diff(want, rules(find[*rbacv1.ClusterRole](t, all, page).Rules, nil)); diff != "" {
@@ -163,6 +164,20 @@ func TestPermissionsOfThePage(t *testing.T) {
 	}
 	if got := bindingsOfPage(objects(t, shown)); len(got) > 0 {
 		t.Errorf("bindings with Token = %v", got)
+	}
+}
+
+// The page impersonates only groups that it has the permission for.
+func TestGroupsOfThePage(t *testing.T) {
+	const flag = "--impersonated-groups="
+	for groups, want := range map[string]string{
+		"groups: [team, on-call]": flag + "team,on-call", `groups: ["*"]`: "", "groupHeaders: []": "",
+	} {
+		arguments := podOfPage(t, objects(t, strings.Replace(proxied, "groups: [team]", groups, 1))).Spec.Containers[0].Args
+		got := slices.DeleteFunc(arguments, func(argument string) bool { return !strings.HasPrefix(argument, flag) })
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %q", groups, got, want)
+		}
 	}
 }
 

@@ -65,6 +65,12 @@ func TestInvalidValues(t *testing.T) {
 			"page.tls.certManager.issuerRef needs page.tls.mode: cert-manager",
 			`page.podLabels.app.kubernetes.io/component cannot be "server": Services and policies select Pods by this label, with page`,
 		},
+		strings.Replace(proxied, "groups: [team]", "groups: []", 1): {
+			`page.frontProxy.groups is missing: the groups that the page may impersonate, such as [shop-team]; set ["*"] to allow all`,
+		},
+		strings.Replace(proxied, "groups: [team]", `groups: ["*", team], groupHeaders: []`, 1): {
+			"page.frontProxy.groups needs page.frontProxy.groupHeaders", `page.frontProxy.groups: "*" means all groups; want it alone`,
+		},
 		`{page: {frontProxy: {clientCA: {configMap: a, secret: b}}, networkPolicy: {from: [{podSelector: {}}]}}, networkPolicy: {enabled: false}}`: {
 			"page.frontProxy.clientCA: configMap and secret are set; want one of them",
 			"page.networkPolicy.from needs networkPolicy.enabled: true",

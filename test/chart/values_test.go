@@ -37,7 +37,7 @@ const (
 	peers   = `[{namespaceSelector: {}}]`
 	shown   = `{page: {enabled: true, url: "https://page.example", tls: {mode: secret}}}`
 	proxied = `{page: {enabled: true, url: "https://page.example", tls: {mode: secret}, ` +
-		`authentication: FrontProxy, frontProxy: {clientCA: {configMap: proxy}}}}`
+		`authentication: FrontProxy, frontProxy: {clientCA: {configMap: proxy}, groups: [team]}}}`
 	issued = `{page: {enabled: true, url: "https://page.example", tls: {mode: cert-manager}}}`
 )
 
@@ -131,9 +131,9 @@ var changes = map[string]change{
 	"page.frontProxy.allowedNames":         {to: "[one]", when: proxied},
 	"page.frontProxy.usernameHeaders":      {to: "[X-User]", when: proxied},
 	"page.frontProxy.uidHeaders":           {to: "[X-Uid]", when: proxied},
-	"page.frontProxy.groupHeaders":         {to: "[]", when: proxied},
+	"page.frontProxy.groupHeaders":         {to: "[X-Group]", when: proxied},
 	"page.frontProxy.extraHeaderPrefixes":  {to: "[X-Extra-]", when: proxied},
-	"page.frontProxy.groups":               {to: "[team]", when: proxied},
+	"page.frontProxy.groups":               {to: "[other]", when: proxied},
 	"page.tls.mode":                        {to: "cert-manager", when: shown},
 	"page.tls.secretName":                  {to: "mine", when: shown},
 	"page.tls.certManager.issuerRef":       {to: "{name: corporate}", when: issued},

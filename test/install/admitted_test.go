@@ -57,7 +57,7 @@ var variants = map[string][]string{
 	},
 	"page": {`page={"enabled": true, "url": "https://slipstream.example.com", "replicas": 2, "tls": {"mode": "secret"}}`},
 	"page behind a front proxy": {`page={"enabled": true, "url": "https://slipstream.example.com", "tls": {"mode": "secret"}, ` +
-		`"authentication": "FrontProxy", "frontProxy": {"clientCA": {"secret": "proxy"}}}`},
+		`"authentication": "FrontProxy", "frontProxy": {"clientCA": {"secret": "proxy"}, "groups": ["shop-team"]}}`},
 	"extra volumes": {
 		`extraEnv=[{"name": "HTTPS_PROXY", "value": "http://proxy"}]`,
 		`extraVolumes=[{"name": "authorities", "configMap": {"name": "authorities"}}]`,

@@ -17,6 +17,15 @@ page.frontProxy.allowedNames needs page.frontProxy.clientCA; without it the prox
 {{- if and .frontProxy.groups (ne .authentication "FrontProxy") }}
 page.frontProxy.groups needs page.authentication: FrontProxy; with {{ .authentication }} the token of the user has the groups
 {{- end }}
+{{- if and .enabled (eq .authentication "FrontProxy") .frontProxy.groupHeaders (not .frontProxy.groups) }}
+page.frontProxy.groups is missing: the groups that the page may impersonate, such as [shop-team]; set ["*"] to allow all, or page.frontProxy.groupHeaders: [] to read none
+{{- end }}
+{{- if and .frontProxy.groups (not .frontProxy.groupHeaders) }}
+page.frontProxy.groups needs page.frontProxy.groupHeaders; without them no groups are read
+{{- end }}
+{{- if and (has "*" .frontProxy.groups) (gt (len .frontProxy.groups) 1) }}
+page.frontProxy.groups: "*" means all groups; want it alone
+{{- end }}
 {{- range .frontProxy.groups }}
 {{- if hasPrefix "system:" . }}
 page.frontProxy.groups: {{ . | quote }} is a group of Kubernetes itself, which the page does not impersonate

@@ -13,7 +13,7 @@
 - --requestheader-{{ $name }}={{ $headers | join "," }}
 {{- end }}
 {{- end }}
-{{- if .groups }}
+{{- if and .groups (not (has "*" .groups)) }}
 - {{ .groups | join "," | printf "--impersonated-groups=%s" | toJson }}
 {{- end }}
 {{- end }}
