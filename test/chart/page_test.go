@@ -186,7 +186,7 @@ func bindingsOfPage(all []runtime.Object) []string {
 	return slices.DeleteFunc(bound(all), func(line string) bool { return !strings.Contains(line, page) })
 }
 
-// The policy allows only connections to the page's port, and only those of the page to DNS and kube-apiserver.
+// The policy allows only connections to the page's port, and only those of the page to DNS and the ports of kube-apiserver.
 func TestConnectionsOfThePage(t *testing.T) {
 	values := strings.Replace(shown, "{page: {", `{networkPolicy: {egress: {apiServer: {to: [{ipBlock: {cidr: 10.0.0.0/28}}], ports: [8443]}}}, `+
 		`page: {networkPolicy: {from: [{namespaceSelector: {matchLabels: {proxy: "yes"}}}]}, `, 1)
@@ -207,6 +207,12 @@ func TestConnectionsOfThePage(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, policy); diff != "" {
 		t.Error(diff)
+	}
+	// The addresses of kube-apiserver are not known by default.
+	byDefault := find[*networkingv1.NetworkPolicy](t, objects(t, shown), page).Spec.Egress
+	want.Egress[1] = networkingv1.NetworkPolicyEgressRule{Ports: ports(corev1.ProtocolTCP, intstr.FromInt32(443), intstr.FromInt32(6443))}
+	if diff := cmp.Diff(want.Egress, byDefault); diff != "" {
+		t.Errorf("by default: %s", diff)
 	}
 	service := find[*corev1.Service](t, all, page).Spec
 	if target := portNumber(service.Ports[0].TargetPort, pod); target != 8443 || service.Ports[0].Port != 443 {
