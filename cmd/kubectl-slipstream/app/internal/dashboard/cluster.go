@@ -156,7 +156,8 @@ var wholeObject = regexp.MustCompile(`(?s) "" is invalid: patch: Invalid value: 
 
 // text returns a text of a command or the server as the page may show it.
 func (c *cluster) text(of string) string {
-	return c.hidden.Replace(connection.ReplaceAllString(printable.Text(of), "$1 $2:"))
+	of = printable.Text(wholeObject.ReplaceAllString(of, " is invalid: "))
+	return c.hidden.Replace(connection.ReplaceAllString(of, "$1 $2:"))
 }
 
 const (
