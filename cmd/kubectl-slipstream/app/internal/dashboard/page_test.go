@@ -38,12 +38,12 @@ func open(t *testing.T, of *cluster, args ...string) *page {
 	return start(t, append([]string{"--server", of.URL, "--kubeconfig", os.DevNull}, args...)...)
 }
 
-// start runs the command dashboard, and returns its page without a session.
-func start(t *testing.T, args ...string) *page {
+// launch runs a command until the test ends, and returns the first line that it prints. transport is that of its clients.
+func launch(t *testing.T, transport *http.Transport, args ...string) string {
 	t.Helper()
 	out, printed := io.Pipe()
 	command := app.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: io.Discard})
-	command.SetArgs(append([]string{"dashboard"}, args...))
+	command.SetArgs(args)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
@@ -51,19 +51,26 @@ func start(t *testing.T, args ...string) *page {
 		_ = printed.CloseWithError(io.EOF) // It returns no errors.
 		ended <- err
 	}()
-	transport := &http.Transport{}
 	t.Cleanup(func() {
 		transport.CloseIdleConnections()
 		cancel()
 		if err := <-ended; err != nil {
-			t.Errorf("dashboard: %v", err)
+			t.Errorf("%s: %v", args, err)
 		}
 	})
-	link, err := bufio.NewReader(out).ReadString('\n')
+	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the command has printed no link: %v", <-ended)
+		t.Fatalf("%s has printed nothing: %v", args, err)
 	}
-	origin, code, found := strings.Cut(strings.TrimSpace(link), "/#")
+	return strings.TrimSpace(line)
+}
+
+// start runs the command dashboard, and returns its page without a session.
+func start(t *testing.T, args ...string) *page {
+	t.Helper()
+	transport := &http.Transport{}
+	link := launch(t, transport, append([]string{"dashboard"}, args...)...)
+	origin, code, found := strings.Cut(link, "/#")
 	if !found || !strings.HasPrefix(origin, "http://127.0.0.1:") || len(code) < 40 {
 		t.Fatalf("the command has printed %q", link)
 	}

@@ -4,7 +4,6 @@
 package dashboard_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -115,32 +114,15 @@ func host(t *testing.T, of *users, folder string, args ...string) *proxy {
 	if err := os.WriteFile(filepath.Join(folder, "cluster.crt"), ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, printed := io.Pipe()
-	command := app.NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: printed, ErrOut: io.Discard})
-	command.SetArgs(append([]string{
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: poolOf(t, filepath.Join(folder, "page.crt")), MinVersion: tls.VersionTLS13}}
+	line := launch(t, transport, append([]string{
 		"dashboard", "serve", "--url", hostedOrigin, "--listen", "127.0.0.1:0", "--server", of.URL, "--kubeconfig", os.DevNull, "--token", "of-page",
 		"--certificate-authority", filepath.Join(folder, "cluster.crt"),
 		"--tls-cert-file", filepath.Join(folder, "serving.crt"), "--tls-private-key-file", filepath.Join(folder, "serving.key"),
-	}, args...))
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() {
-		err := command.ExecuteContext(ctx)
-		_ = printed.CloseWithError(io.EOF) // It returns no errors.
-		ended <- err
-	}()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: poolOf(t, filepath.Join(folder, "page.crt")), MinVersion: tls.VersionTLS13}}
-	t.Cleanup(func() {
-		transport.CloseIdleConnections()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("dashboard serve: %v", err)
-		}
-	})
-	line, err := bufio.NewReader(out).ReadString('\n')
-	_, address, found := strings.Cut(strings.TrimSpace(line), "Serving "+hostedOrigin+" on ")
+	}, args...)...)
+	_, address, found := strings.Cut(line, "Serving "+hostedOrigin+" on ")
 	if !found {
-		t.Fatalf("printed %q, %v: %v", line, err, <-ended)
+		t.Fatalf("printed %q", line)
 	}
 	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, network, address)
