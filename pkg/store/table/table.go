@@ -201,11 +201,11 @@ func (t *Table) FirstKeys(ctx context.Context, spans ...Span) ([][]string, error
 			}
 			ops = append(ops, clientv3.OpGet(t.prefix+span.From, clientv3.WithRange(end), clientv3.WithKeysOnly(), clientv3.WithLimit(int64(span.Limit))))
 		}
-		answer, err := t.store.kv.Txn(ctx).Then(ops...).Commit()
+		read, err := t.store.kv.Txn(ctx).Then(ops...).Commit()
 		if err != nil {
 			return nil, fmt.Errorf("reading keys of %s: %w", t.prefix, err)
 		}
-		for _, response := range answer.Responses {
+		for _, response := range read.Responses {
 			var keys []string
 			for _, kv := range response.GetResponseRange().Kvs {
 				keys = append(keys, string(kv.Key[len(t.prefix):]))
