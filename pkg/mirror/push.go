@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 

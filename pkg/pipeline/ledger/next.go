@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 

@@ -7,7 +7,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 

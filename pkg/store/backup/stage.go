@@ -14,7 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/backup/archive"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/datadir"

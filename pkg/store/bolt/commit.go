@@ -15,7 +15,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 

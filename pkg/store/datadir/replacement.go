@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/failpoint"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/durable"
 )
 
