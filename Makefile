@@ -123,7 +123,7 @@ LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment ./pkg/en
 SEQUENTIAL = ./pkg/access/accesspolicy ./pkg/access/egress ./pkg/access/placement \
 	./pkg/apis/configbutler/install ./pkg/apis/configbutler/v1alpha1 ./pkg/apiserver/admission/placement \
 	./pkg/attribution/internal/fairqueue ./pkg/catalog/capture ./pkg/catalog/commits ./pkg/controller/conditions \
-	./pkg/environment/condition ./pkg/environment/ingresshost ./pkg/environment/plan ./pkg/environment/syncwindow ./pkg/kube/annotation \
+	./pkg/environment/condition ./pkg/environment/ingresshost ./pkg/environment/plan ./pkg/controller/syncwindow ./pkg/kube/annotation \
 	./pkg/kube/fieldpath ./pkg/kube/ignore ./pkg/kube/logredact ./pkg/kube/manifest ./pkg/kube/manifest/gitname ./pkg/kube/merge \
 	./pkg/kube/objectcopy ./pkg/kube/patch ./pkg/kube/printable ./pkg/kube/references ./pkg/mirror/commitmessage \
 	./pkg/mirror/internal/signature ./pkg/mirror/sops ./pkg/pipeline/condition ./pkg/pipeline/format ./pkg/pipeline/item \

@@ -12,7 +12,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
-	"github.com/configbutler/slipstream/pkg/environment/syncwindow"
+	"github.com/configbutler/slipstream/pkg/controller/syncwindow"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
 

@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/environment/ingresshost"
-	"github.com/configbutler/slipstream/pkg/environment/syncwindow"
+	"github.com/configbutler/slipstream/pkg/controller/syncwindow"
 )
 
 const (

@@ -11,7 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/configbutler/slipstream/pkg/environment/syncwindow"
+	"github.com/configbutler/slipstream/pkg/controller/syncwindow"
 )
 
 func window(name string, kind syncwindow.Kind, schedule string, duration time.Duration, zone string) syncwindow.Window {

@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package syncwindow decides whether automatic syncs are allowed to start at a time, and otherwise when.
+// Package syncwindow decides whether automatic syncs are allowed to start at a time, and otherwise when. Messages of
+// NotificationSinks follow the same rules.
 //
 // Windows open by a cron schedule and stay open for a duration. Syncs are allowed while an Allow window is open, or at any
 // time if there is none, but never while a Deny window is open.
