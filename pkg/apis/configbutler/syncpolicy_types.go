@@ -36,6 +36,7 @@ type SyncPolicySpec struct {
 	Retry             RetryPolicy
 	Retention         Retention
 	Changes           ChangeRetention
+	Reminders         Reminders
 	MaxDismissals     *int32
 	TrackingMarks     []string
 }
@@ -46,6 +47,13 @@ type SuspendedWork struct {
 	DependencyAutoSync  bool
 	CatalogNotices      bool
 	Pipelines           bool
+	Notifications       bool
+}
+
+// Reminders configure when notifications are repeated until a sync, a dismissal or a recovery ends what they are about.
+type Reminders struct {
+	After []metav1.Duration
+	Every *metav1.Duration
 }
 
 // RetryPolicy configures how often and when failed work is retried.

@@ -63,6 +63,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.DefinitionSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DependencyCount"):
 		return &configbutlerv1alpha1.DependencyCountApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("EmailSink"):
+		return &configbutlerv1alpha1.EmailSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Encryption"):
 		return &configbutlerv1alpha1.EncryptionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Environment"):
@@ -111,6 +113,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.NamespacedRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NotCopiedObject"):
 		return &configbutlerv1alpha1.NotCopiedObjectApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NotificationAuthors"):
+		return &configbutlerv1alpha1.NotificationAuthorsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NotificationSink"):
+		return &configbutlerv1alpha1.NotificationSinkApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NotificationSinkSpec"):
+		return &configbutlerv1alpha1.NotificationSinkSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NotificationSinkStatus"):
+		return &configbutlerv1alpha1.NotificationSinkStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NotificationTemplate"):
+		return &configbutlerv1alpha1.NotificationTemplateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ObjectReference"):
 		return &configbutlerv1alpha1.ObjectReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Patch"):
@@ -139,6 +151,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.PipelineSinkStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushPolicy"):
 		return &configbutlerv1alpha1.PushPolicyApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Reminders"):
+		return &configbutlerv1alpha1.RemindersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceRule"):
 		return &configbutlerv1alpha1.ResourceRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ResourceType"):
@@ -149,6 +163,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.RetryPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretReference"):
 		return &configbutlerv1alpha1.SecretReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SlackSink"):
+		return &configbutlerv1alpha1.SlackSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SuspendedWork"):
 		return &configbutlerv1alpha1.SuspendedWorkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncError"):
@@ -169,12 +185,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.SyncRequestSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SyncWindow"):
 		return &configbutlerv1alpha1.SyncWindowApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TeamsSink"):
+		return &configbutlerv1alpha1.TeamsSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRule"):
 		return &configbutlerv1alpha1.WatchRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRuleSpec"):
 		return &configbutlerv1alpha1.WatchRuleSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WatchRuleStatus"):
 		return &configbutlerv1alpha1.WatchRuleStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("WebhookSink"):
+		return &configbutlerv1alpha1.WebhookSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadChange"):
 		return &configbutlerv1alpha1.WorkloadChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("WorkloadConflict"):

@@ -63,6 +63,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.DependencyCount{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref),
 		v1alpha1.DependencyReference{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref),
 		v1alpha1.Dismissal{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref),
+		v1alpha1.EmailSink{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_EmailSink(ref),
 		v1alpha1.Encryption{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_Encryption(ref),
 		v1alpha1.Environment{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Environment(ref),
 		v1alpha1.EnvironmentDependency{}.OpenAPIModelName():       schema_pkg_apis_configbutler_v1alpha1_EnvironmentDependency(ref),
@@ -74,6 +75,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.EnvironmentReference{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_EnvironmentReference(ref),
 		v1alpha1.EnvironmentSpec{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref),
 		v1alpha1.EnvironmentStatus{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref),
+		v1alpha1.EventSink{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_EventSink(ref),
 		v1alpha1.FieldChange{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_FieldChange(ref),
 		v1alpha1.FieldConflict{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_FieldConflict(ref),
 		v1alpha1.FieldDifference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_FieldDifference(ref),
@@ -106,6 +108,15 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.NamespacedObjectReference{}.OpenAPIModelName():   schema_pkg_apis_configbutler_v1alpha1_NamespacedObjectReference(ref),
 		v1alpha1.NamespacedRules{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_NamespacedRules(ref),
 		v1alpha1.NotCopiedObject{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref),
+		v1alpha1.NotificationAuthors{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_NotificationAuthors(ref),
+		v1alpha1.NotificationSink{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_NotificationSink(ref),
+		v1alpha1.NotificationSinkList{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_NotificationSinkList(ref),
+		v1alpha1.NotificationSinkSpec{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_NotificationSinkSpec(ref),
+		v1alpha1.NotificationSinkStatus{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_NotificationSinkStatus(ref),
+		v1alpha1.NotificationTemplate{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_NotificationTemplate(ref),
+		v1alpha1.NotificationTest{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_NotificationTest(ref),
+		v1alpha1.NotificationTestSpec{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_NotificationTestSpec(ref),
+		v1alpha1.NotificationTestStatus{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_NotificationTestStatus(ref),
 		v1alpha1.ObjectChange{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref),
 		v1alpha1.ObjectFailure{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_ObjectFailure(ref),
 		v1alpha1.ObjectReference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ObjectReference(ref),
@@ -128,6 +139,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Progress{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
 		v1alpha1.PushPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
 		v1alpha1.Rediscovery{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref),
+		v1alpha1.Reminders{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Reminders(ref),
 		v1alpha1.RequestOutcome{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref),
 		v1alpha1.ResourceRule{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_ResourceRule(ref),
 		v1alpha1.ResourceSummary{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_ResourceSummary(ref),
@@ -139,6 +151,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.Rollback{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Rollback(ref),
 		v1alpha1.RollbackSpec{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_RollbackSpec(ref),
 		v1alpha1.SecretReference{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref),
+		v1alpha1.SlackSink{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_SlackSink(ref),
 		v1alpha1.SourceAuthor{}.OpenAPIModelName():                schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref),
 		v1alpha1.SourceObservation{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_SourceObservation(ref),
 		v1alpha1.SuspendedWork{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref),
@@ -162,11 +175,13 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.SyncStatusSpec{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_SyncStatusSpec(ref),
 		v1alpha1.SyncSubject{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_SyncSubject(ref),
 		v1alpha1.SyncWindow{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref),
+		v1alpha1.TeamsSink{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_TeamsSink(ref),
 		v1alpha1.Undismissal{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Undismissal(ref),
 		v1alpha1.WatchRule{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_WatchRule(ref),
 		v1alpha1.WatchRuleList{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_WatchRuleList(ref),
 		v1alpha1.WatchRuleSpec{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_WatchRuleSpec(ref),
 		v1alpha1.WatchRuleStatus{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref),
+		v1alpha1.WebhookSink{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_WebhookSink(ref),
 		v1alpha1.WorkloadChange{}.OpenAPIModelName():              schema_pkg_apis_configbutler_v1alpha1_WorkloadChange(ref),
 		v1alpha1.WorkloadConflict{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_WorkloadConflict(ref),
 		v1alpha1.WorkloadReference{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_WorkloadReference(ref),
@@ -2552,6 +2567,86 @@ func schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref common.ReferenceCallbac
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_EmailSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EmailSink sends mail through an SMTP server.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"host": {
+						SchemaProps: spec.SchemaProps{
+							Description: "host is the name or address of the SMTP server.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"port": {
+						SchemaProps: spec.SchemaProps{
+							Description: "port of the server, 1 to 65535. Defaults to 587, or to 465 if tls is Implicit.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"tls": {
+						SchemaProps: spec.SchemaProps{
+							Description: "tls is StartTLS (required of the server), Implicit (TLS from the beginning) or None, which sends everything in plain text and no credentials. Defaults to StartTLS.\n\nPossible enum values:\n - `\"Implicit\"` uses TLS from the beginning.\n - `\"None\"` uses no TLS.\n - `\"StartTLS\"` requires STARTTLS.",
+							Default:     v1alpha1.EmailStartTLS,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Implicit", "None", "StartTLS"},
+						},
+					},
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret with the keys username and password. Absent means no authentication. It must be absent if tls is None.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "from is the sender, such as Slipstream <slipstream@example.com>.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"to": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "to are the recipients, 1 to 50.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"caBundle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that the system trusts. At most 1 MiB.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+				},
+				Required: []string{"host", "from", "to"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_Encryption(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -3573,6 +3668,17 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 		},
 		Dependencies: []string{
 			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.CatalogRevision{}.OpenAPIModelName(), v1alpha1.DependencyCount{}.OpenAPIModelName(), v1alpha1.EnvironmentEdit{}.OpenAPIModelName(), v1alpha1.NotCopiedObject{}.OpenAPIModelName(), v1alpha1.PendingEnvironmentRequest{}.OpenAPIModelName(), v1alpha1.SyncError{}.OpenAPIModelName(), v1alpha1.WorkloadChange{}.OpenAPIModelName(), v1alpha1.WorkloadConflict{}.OpenAPIModelName(), v1alpha1.WorkloadsReady{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_EventSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "EventSink records Events.",
+				Type:        []string{"object"},
+			},
+		},
 	}
 }
 
@@ -5433,6 +5539,631 @@ func schema_pkg_apis_configbutler_v1alpha1_NotCopiedObject(ref common.ReferenceC
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_NotificationAuthors(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationAuthors selects authors by name. In each name, * matches any characters.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"include": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "include are the selected names, such as jane@example.com or *@example.com. Empty means all. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"exclude": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "exclude are names that are left out even if they are included, such as system:*. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationSink sends notifications of what happens in its namespace to a chat channel, to mail addresses or to an HTTP server, or records them as Events. A sink in the namespace of the server sends those of all namespaces.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. The name has at most 63 characters and no dots.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is the desired state.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NotificationSinkSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the observed state. Only the server writes it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NotificationSinkStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"spec"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NotificationSinkSpec{}.OpenAPIModelName(), v1alpha1.NotificationSinkStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationSinkList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationSinkList is a list of NotificationSinks.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard list metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the objects.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.NotificationSink{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NotificationSink{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationSinkSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationSinkSpec defines the receiver, what it is notified of, and when. Exactly one of slack, teams, email, webhook and event is set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"slack": {
+						SchemaProps: spec.SchemaProps{
+							Description: "slack posts to a channel of Slack.",
+							Ref:         ref(v1alpha1.SlackSink{}.OpenAPIModelName()),
+						},
+					},
+					"teams": {
+						SchemaProps: spec.SchemaProps{
+							Description: "teams posts to a workflow of Microsoft Teams.",
+							Ref:         ref(v1alpha1.TeamsSink{}.OpenAPIModelName()),
+						},
+					},
+					"email": {
+						SchemaProps: spec.SchemaProps{
+							Description: "email sends mail.",
+							Ref:         ref(v1alpha1.EmailSink{}.OpenAPIModelName()),
+						},
+					},
+					"webhook": {
+						SchemaProps: spec.SchemaProps{
+							Description: "webhook sends CloudEvents to an HTTP server.",
+							Ref:         ref(v1alpha1.WebhookSink{}.OpenAPIModelName()),
+						},
+					},
+					"event": {
+						SchemaProps: spec.SchemaProps{
+							Description: "event records an Event of Kubernetes for the subject of each notification, in the subject's namespace.",
+							Ref:         ref(v1alpha1.EventSink{}.OpenAPIModelName()),
+						},
+					},
+					"events": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "events are the kinds of notifications. The end of a failure or conflict is notified to the sinks that were notified of it. Defaults to all except Completed, Dismissed and Change. At least 1.",
+							Default:     []interface{}{"Prompted", "Failed", "Conflicted", "Bypass", "DestinationFailing", "OwnershipConflict", "CatalogFailing", "PipelineFailing"},
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+										Enum:   []interface{}{"Bypass", "CatalogFailing", "Change", "Completed", "Conflicted", "DestinationFailing", "Dismissed", "Failed", "OwnershipConflict", "PipelineFailing", "Prompted"},
+									},
+								},
+							},
+						},
+					},
+					"namespaces": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "namespaces are those of the subjects, and * matches any characters, as in team-*. Only a sink in the namespace of the server has them; there, empty means all namespaces, and what is cluster-scoped. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"subjects": {
+						SchemaProps: spec.SchemaProps{
+							Description: "subjects selects environments, catalogs, GitDestinations and pipelines by their labels; a Change is selected by the labels of a GitDestination that mirrors its object. Absent means all. It has at most 500 labels, expressions and values.",
+							Ref:         ref(v1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"resources": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "resources are the types of the objects of Changes: plurals such as deployments, plural.group such as deployments.apps, or * for all. Empty means all. At most 100.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"authors": {
+						SchemaProps: spec.SchemaProps{
+							Description: "authors selects Changes by the user who made them, or the field manager if no user is known.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NotificationAuthors{}.OpenAPIModelName()),
+						},
+					},
+					"minSeverity": {
+						SchemaProps: spec.SchemaProps{
+							Description: "minSeverity is Info, Warning or Error. Notifications of a lower severity are not sent. Defaults to Info.\n\nPossible enum values:\n - `\"Error\"` is for DestinationFailing, OwnershipConflict, CatalogFailing, PipelineFailing, and Failed if a user must intervene.\n - `\"Info\"` is for what needs no action: Prompted, Completed, Dismissed, Change, and the end of failures.\n - `\"Warning\"` is for Conflicted, Bypass, and Failed while the server retries.",
+							Default:     v1alpha1.SeverityInfo,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Error", "Info", "Warning"},
+						},
+					},
+					"content": {
+						SchemaProps: spec.SchemaProps{
+							Description: "content is what a notification shows of a changed object: Fields (the paths of the changed fields), Diff (also values before and after, except those of Secrets and ConfigMaps) or Full (also values of ConfigMaps). Values of Secrets are never sent. Defaults to Diff.\n\nPossible enum values:\n - `\"Diff\"` also shows values, except those of Secrets and ConfigMaps.\n - `\"Fields\"` shows the paths of changed fields.\n - `\"Full\"` also shows values of ConfigMaps.",
+							Default:     v1alpha1.NotificationContentDiff,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Diff", "Fields", "Full"},
+						},
+					},
+					"template": {
+						SchemaProps: spec.SchemaProps{
+							Description: "template replaces the title and the text of messages about one subject.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NotificationTemplate{}.OpenAPIModelName()),
+						},
+					},
+					"linkTemplate": {
+						SchemaProps: spec.SchemaProps{
+							Description: "linkTemplate is the URL that a notification links to, such as the page of a team: http or https, with the placeholders {kind}, {namespace} and {name} of the subject, which are escaped. Empty means no link. At most 2048 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"digestWindow": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digestWindow is how long notifications are collected, from the first one on, before they are sent together in one message, as a duration such as 30s. 0s to 24h; with 0s, they are still collected while maxPerMinute is reached, or a message waits for a retry. Defaults to 30s.",
+							Default:     "30s",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+					"maxPerMinute": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxPerMinute is the maximum number of messages within a minute, 1 to 60. Beyond it, notifications are collected. Defaults to 10.",
+							Default:     10,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"windows": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"name",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "windows define when messages may be sent: while a window of kind Allow is open, or at any time if there is none, but never while a window of kind Deny is open, as during maintenance. Notifications are collected meanwhile. At most 50.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1alpha1.SyncWindow{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"suspend": {
+						SchemaProps: spec.SchemaProps{
+							Description: "suspend stops the collection and sending of notifications. What happens meanwhile is not sent later, except what still needs a decision or fails then. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.EmailSink{}.OpenAPIModelName(), v1alpha1.EventSink{}.OpenAPIModelName(), v1alpha1.NotificationAuthors{}.OpenAPIModelName(), v1alpha1.NotificationTemplate{}.OpenAPIModelName(), v1alpha1.SlackSink{}.OpenAPIModelName(), v1alpha1.SyncWindow{}.OpenAPIModelName(), v1alpha1.TeamsSink{}.OpenAPIModelName(), v1alpha1.WebhookSink{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName(), v1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationSinkStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationSinkStatus is the observed state of a sink.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"observedGeneration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "observedGeneration is the metadata.generation that this status reflects.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"conditions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"type",
+								},
+								"x-kubernetes-list-type":       "map",
+								"x-kubernetes-patch-merge-key": "type",
+								"x-kubernetes-patch-strategy":  "merge",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "conditions: Ready reports whether notifications are collected and the receiver can be used; Delivering, whether the last message was delivered.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Condition{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"editedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "editedBy is the user who created the sink or last changed its spec so that more is sent, or elsewhere. Only what that user may read is sent. Absent if the user is not known: then nothing is sent.",
+							Ref:         ref(v1alpha1.AutomatedBy{}.OpenAPIModelName()),
+						},
+					},
+					"pending": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pending is the number of notifications that have not been delivered yet.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"messages": {
+						SchemaProps: spec.SchemaProps{
+							Description: "messages is the number of delivered messages.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"notifications": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notifications is the number of delivered notifications. A message may have many.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"rejected": {
+						SchemaProps: spec.SchemaProps{
+							Description: "rejected is the number of messages that the receiver rejected and that are not sent again.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"failures": {
+						SchemaProps: spec.SchemaProps{
+							Description: "failures is the number of attempts that have failed since the last delivered message.",
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"lastDeliveryTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastDeliveryTime is when the last message was delivered.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"lastMessage": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastMessage is the title of that message, at most 256 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"nextAttemptTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "nextAttemptTime is when the next message is sent. Absent if nothing is pending.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"lastError": {
+						SchemaProps: spec.SchemaProps{
+							Description: "lastError is why the last attempt failed. Empty if it succeeded.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationTemplate(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationTemplate replaces the title and the text of messages about one subject. Both are Go text/templates, whose fields are documented in docs/notifications.md; their work and their output are bounded.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"title": {
+						SchemaProps: spec.SchemaProps{
+							Description: "title replaces the title, which is the subject of a mail. At most 4096 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"text": {
+						SchemaProps: spec.SchemaProps{
+							Description: "text replaces the text below it. At most 4096 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationTest(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationTest requests that a test message is sent to the receiver of a NotificationSink, and returns the result and what was sent. It is created at the subresource test of the sink and is not stored. A dry run sends nothing.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is standard object metadata. Its name, if given, must be that of the sink.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec selects the message.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NotificationTestSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is the result.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.NotificationTestStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NotificationTestSpec{}.OpenAPIModelName(), v1alpha1.NotificationTestStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationTestSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationTestSpec selects a test message.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"event": {
+						SchemaProps: spec.SchemaProps{
+							Description: "event is the kind of the notification in the message, which has made-up content. Defaults to Prompted.\n\nPossible enum values:\n - `\"Bypass\"` means that such a change bypassed the tool that manages the object.\n - `\"CatalogFailing\"` means that an AppCatalog cannot follow its source.\n - `\"Change\"` means that a mirrored object has changed, and a remote has accepted the commit.\n - `\"Completed\"` means that a sync of an environment has completed.\n - `\"Conflicted\"` means that fields were changed in an environment and in its catalog.\n - `\"DestinationFailing\"` means that a GitDestination cannot write.\n - `\"Dismissed\"` means that a user has dismissed changes.\n - `\"Failed\"` means that a sync has failed, or that a catalog could not take a change.\n - `\"OwnershipConflict\"` means that the folder of a GitDestination has another owner.\n - `\"PipelineFailing\"` means that a SyncPipeline cannot watch or send.\n - `\"Prompted\"` means that changes wait for a decision about an environment.",
+							Default:     v1alpha1.NotifyPrompted,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Bypass", "CatalogFailing", "Change", "Completed", "Conflicted", "DestinationFailing", "Dismissed", "Failed", "OwnershipConflict", "PipelineFailing", "Prompted"},
+						},
+					},
+					"digest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "digest sends one of each kind in one message instead. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"template": {
+						SchemaProps: spec.SchemaProps{
+							Description: "template replaces the template of the sink, so that one can be tried before it is stored.",
+							Ref:         ref(v1alpha1.NotificationTemplate{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.NotificationTemplate{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_NotificationTestStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "NotificationTestStatus is the result of a test.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"delivered": {
+						SchemaProps: spec.SchemaProps{
+							Description: "delivered means that the receiver has accepted the message.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"message": {
+						SchemaProps: spec.SchemaProps{
+							Description: "message describes the result: what the receiver answered, or why nothing was sent.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"title": {
+						SchemaProps: spec.SchemaProps{
+							Description: "title is the title of the message.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"text": {
+						SchemaProps: spec.SchemaProps{
+							Description: "text is the message as plain text.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"body": {
+						SchemaProps: spec.SchemaProps{
+							Description: "body is what is sent: JSON for Slack, Teams and webhooks, the HTML part of a mail, and the message of an Event.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"contentType": {
+						SchemaProps: spec.SchemaProps{
+							Description: "contentType is the media type of body, such as application/json.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_ObjectChange(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -6587,6 +7318,46 @@ func schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref common.ReferenceCallb
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_Reminders(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Reminders configure when notifications are repeated until a sync, a dismissal or a recovery ends what they are about. Their times count from the first notification.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"after": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "after are the times of the first reminders, as durations such as 24h, in ascending order. Each is at least 1m and at most 8760h (one year), and there are at most 10. Defaults to 24h and 72h; an empty list means none.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.Duration{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+					"every": {
+						SchemaProps: spec.SchemaProps{
+							Description: "every is the time between further reminders, at least 1h and at most 8760h. 0s means none. Defaults to 168h (a week).",
+							Default:     "168h",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_RequestOutcome(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -7117,6 +7888,51 @@ func schema_pkg_apis_configbutler_v1alpha1_SecretReference(ref common.ReferenceC
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_SlackSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "SlackSink is a channel of Slack.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret. Its key is url (the URL of an incoming webhook) or token (the token of a bot with the scope chat:write, which also needs channel). With a token, all messages about one subject are in one thread.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"channel": {
+						SchemaProps: spec.SchemaProps{
+							Description: "channel is the ID of the channel, such as C024BE91L, or its name. Only for a token.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiURL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiURL is the URL of Slack's API, for a token. Defaults to https://slack.com/api.",
+							Default:     "https://slack.com/api",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"caBundle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that the system trusts. At most 1 MiB.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+				},
+				Required: []string{"secretRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_SourceAuthor(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -7261,6 +8077,13 @@ func schema_pkg_apis_configbutler_v1alpha1_SuspendedWork(ref common.ReferenceCal
 					"pipelines": {
 						SchemaProps: spec.SchemaProps{
 							Description: "pipelines stops every delivery of SyncPipelines. Pending objects are kept. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"notifications": {
+						SchemaProps: spec.SchemaProps{
+							Description: "notifications stops the sending of NotificationSinks. Notifications are collected meanwhile. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -7883,6 +8706,13 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 							Ref:         ref(v1alpha1.ChangeRetention{}.OpenAPIModelName()),
 						},
 					},
+					"reminders": {
+						SchemaProps: spec.SchemaProps{
+							Description: "reminders configure when NotificationSinks repeat the notifications of what still needs a decision, or still fails.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.Reminders{}.OpenAPIModelName()),
+						},
+					},
 					"maxDismissals": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can only be applied. Absent means no limit.",
@@ -7913,7 +8743,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncPolicySpec(ref common.ReferenceCa
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.ChangeRetention{}.OpenAPIModelName(), v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
+			v1alpha1.ChangeRetention{}.OpenAPIModelName(), v1alpha1.Reminders{}.OpenAPIModelName(), v1alpha1.Retention{}.OpenAPIModelName(), v1alpha1.RetryPolicy{}.OpenAPIModelName(), v1alpha1.SuspendedWork{}.OpenAPIModelName(), v1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -8756,6 +9586,36 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_TeamsSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "TeamsSink is a workflow of Microsoft Teams that posts what a webhook receives (\"Send webhook alerts to a channel\").",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret. Its key url has the URL of the workflow.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"caBundle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that the system trusts. At most 1 MiB.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+				},
+				Required: []string{"secretRef"},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretReference{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_Undismissal(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -9013,6 +9873,41 @@ func schema_pkg_apis_configbutler_v1alpha1_WatchRuleStatus(ref common.ReferenceC
 		},
 		Dependencies: []string{
 			v1alpha1.AutomatedBy{}.OpenAPIModelName(), v1alpha1.ResourceType{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_WebhookSink(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "WebhookSink sends CloudEvents 1.0 over HTTP in binary mode, signed as Standard Webhooks.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url is the URL of the server: http or https. Empty means the key url of the Secret.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret. Its keys are secret (signs each message as Standard Webhooks; whsec_ and 24 to 64 bytes in base64), token (sent as a bearer token) and url, all optional. Without it, messages are not signed.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"caBundle": {
+						SchemaProps: spec.SchemaProps{
+							Description: "caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that the system trusts. At most 1 MiB.",
+							Type:        []string{"string"},
+							Format:      "byte",
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 

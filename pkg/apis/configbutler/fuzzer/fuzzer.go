@@ -20,7 +20,8 @@ func Funcs(_ runtimeserializer.CodecFactory) []any {
 		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillChangeRetention,
 		fillEnvironmentSpec, fillAdaptation, fillIngressHosts, fillSyncWindow, fillSyncRequestSpec,
 		fillSyncPipelineSpec, fillDefinitionSource, fillInstanceSource, fillPipelineBatch, fillHTTPSink, fillJobSink,
-		fillPipelineRetry, fillPipelineSyncSpec,
+		fillPipelineRetry, fillPipelineSyncSpec, fillReminders,
+		fillNotificationSinkSpec, fillSlackSink, fillEmailSink, fillNotificationTestSpec,
 	}
 }
 

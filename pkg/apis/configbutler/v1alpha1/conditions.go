@@ -44,6 +44,8 @@ const (
 	ConditionObjectsMissing = "ObjectsMissing"
 	// ConditionSinksDelivering is true while every sink of a pipeline accepts what it is sent.
 	ConditionSinksDelivering = "SinksDelivering"
+	// ConditionDelivering is true if a NotificationSink has delivered its last message.
+	ConditionDelivering = "Delivering"
 )
 
 // Reasons of all kinds.
@@ -279,4 +281,11 @@ const (
 	ReasonDeliveryRejected = "DeliveryRejected"
 	// ReasonDeliveryGivenUp means that a sink has reached its maxAttempts and is paused.
 	ReasonDeliveryGivenUp = "DeliveryGivenUp"
+)
+
+// Reasons of a NotificationSink. Suspended, PermissionLost, SecretNotFound, SecretInvalid, Delivering, NothingSent, DeliveryRetrying,
+// DeliveryFailed and DeliveryRejected are used, too.
+const (
+	// ReasonNotificationsSuspended means that the SyncPolicy stops all notifications.
+	ReasonNotificationsSuspended = "NotificationsSuspended"
 )

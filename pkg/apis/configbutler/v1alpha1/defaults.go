@@ -3,7 +3,12 @@
 
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/runtime"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
 
 func addDefaultingFuncs(scheme *runtime.Scheme) error {
 	return RegisterDefaults(scheme)
@@ -49,5 +54,25 @@ func SetDefaults_InstanceSource(source *InstanceSource) { //nolint:staticcheck /
 func SetDefaults_HTTPSink(sink *HTTPSink) { //nolint:staticcheck // the name that the generator looks for
 	if sink.Format == PipelineFormatDotAI && sink.Collection == "" {
 		sink.Collection = "capabilities"
+	}
+}
+
+// SetDefaults_Reminders sets the default of after unless a list, even an empty one, is given.
+func SetDefaults_Reminders(reminders *Reminders) { //nolint:staticcheck // the name that the generator looks for
+	if reminders.After == nil {
+		const day = 24 * time.Hour
+		reminders.After = []metav1.Duration{{Duration: day}, {Duration: 3 * day}}
+	}
+}
+
+// SetDefaults_EmailSink sets the default port, which depends on tls.
+func SetDefaults_EmailSink(sink *EmailSink) { //nolint:staticcheck // the name that the generator looks for
+	const submission, submissions = 587, 465 // RFC 6409 and RFC 8314
+	if sink.Port == nil {
+		sink.Port = new(int32)
+		*sink.Port = submission
+		if sink.TLS == EmailImplicitTLS {
+			*sink.Port = submissions
+		}
 	}
 }

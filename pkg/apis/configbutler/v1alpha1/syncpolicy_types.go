@@ -63,6 +63,9 @@ type SyncPolicySpec struct {
 	// changes configures how long Changes are kept.
 	// +optional
 	Changes ChangeRetention `json:"changes,omitempty"`
+	// reminders configure when NotificationSinks repeat the notifications of what still needs a decision, or still fails.
+	// +optional
+	Reminders Reminders `json:"reminders,omitempty"`
 	// maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can
 	// only be applied. Absent means no limit.
 	// +optional
@@ -92,6 +95,23 @@ type SuspendedWork struct {
 	// pipelines stops every delivery of SyncPipelines. Pending objects are kept. Defaults to false.
 	// +optional
 	Pipelines bool `json:"pipelines,omitempty"`
+	// notifications stops the sending of NotificationSinks. Notifications are collected meanwhile. Defaults to false.
+	// +optional
+	Notifications bool `json:"notifications,omitempty"`
+}
+
+// Reminders configure when notifications are repeated until a sync, a dismissal or a recovery ends what they are about. Their
+// times count from the first notification.
+type Reminders struct {
+	// after are the times of the first reminders, as durations such as 24h, in ascending order. Each is at least 1m and at
+	// most 8760h (one year), and there are at most 10. Defaults to 24h and 72h; an empty list means none.
+	// +optional
+	// +listType=atomic
+	After []metav1.Duration `json:"after,omitzero"`
+	// every is the time between further reminders, at least 1h and at most 8760h. 0s means none. Defaults to 168h (a week).
+	// +optional
+	// +default="168h"
+	Every *metav1.Duration `json:"every,omitempty"`
 }
 
 // RetryPolicy configures how often and when failed work is retried.

@@ -455,6 +455,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*EmailSink)(nil), (*configbutler.EmailSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EmailSink_To_configbutler_EmailSink(a.(*EmailSink), b.(*configbutler.EmailSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EmailSink)(nil), (*EmailSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EmailSink_To_v1alpha1_EmailSink(a.(*configbutler.EmailSink), b.(*EmailSink), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Encryption)(nil), (*configbutler.Encryption)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_Encryption_To_configbutler_Encryption(a.(*Encryption), b.(*configbutler.Encryption), scope)
 	}); err != nil {
@@ -562,6 +572,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.EnvironmentStatus)(nil), (*EnvironmentStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(a.(*configbutler.EnvironmentStatus), b.(*EnvironmentStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*EventSink)(nil), (*configbutler.EventSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_EventSink_To_configbutler_EventSink(a.(*EventSink), b.(*configbutler.EventSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.EventSink)(nil), (*EventSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_EventSink_To_v1alpha1_EventSink(a.(*configbutler.EventSink), b.(*EventSink), scope)
 	}); err != nil {
 		return err
 	}
@@ -885,6 +905,96 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*NotificationAuthors)(nil), (*configbutler.NotificationAuthors)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationAuthors_To_configbutler_NotificationAuthors(a.(*NotificationAuthors), b.(*configbutler.NotificationAuthors), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationAuthors)(nil), (*NotificationAuthors)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationAuthors_To_v1alpha1_NotificationAuthors(a.(*configbutler.NotificationAuthors), b.(*NotificationAuthors), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationSink)(nil), (*configbutler.NotificationSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationSink_To_configbutler_NotificationSink(a.(*NotificationSink), b.(*configbutler.NotificationSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationSink)(nil), (*NotificationSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationSink_To_v1alpha1_NotificationSink(a.(*configbutler.NotificationSink), b.(*NotificationSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationSinkList)(nil), (*configbutler.NotificationSinkList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationSinkList_To_configbutler_NotificationSinkList(a.(*NotificationSinkList), b.(*configbutler.NotificationSinkList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationSinkList)(nil), (*NotificationSinkList)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationSinkList_To_v1alpha1_NotificationSinkList(a.(*configbutler.NotificationSinkList), b.(*NotificationSinkList), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationSinkSpec)(nil), (*configbutler.NotificationSinkSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationSinkSpec_To_configbutler_NotificationSinkSpec(a.(*NotificationSinkSpec), b.(*configbutler.NotificationSinkSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationSinkSpec)(nil), (*NotificationSinkSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationSinkSpec_To_v1alpha1_NotificationSinkSpec(a.(*configbutler.NotificationSinkSpec), b.(*NotificationSinkSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationSinkStatus)(nil), (*configbutler.NotificationSinkStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationSinkStatus_To_configbutler_NotificationSinkStatus(a.(*NotificationSinkStatus), b.(*configbutler.NotificationSinkStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationSinkStatus)(nil), (*NotificationSinkStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationSinkStatus_To_v1alpha1_NotificationSinkStatus(a.(*configbutler.NotificationSinkStatus), b.(*NotificationSinkStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationTemplate)(nil), (*configbutler.NotificationTemplate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationTemplate_To_configbutler_NotificationTemplate(a.(*NotificationTemplate), b.(*configbutler.NotificationTemplate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationTemplate)(nil), (*NotificationTemplate)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationTemplate_To_v1alpha1_NotificationTemplate(a.(*configbutler.NotificationTemplate), b.(*NotificationTemplate), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationTest)(nil), (*configbutler.NotificationTest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationTest_To_configbutler_NotificationTest(a.(*NotificationTest), b.(*configbutler.NotificationTest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationTest)(nil), (*NotificationTest)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationTest_To_v1alpha1_NotificationTest(a.(*configbutler.NotificationTest), b.(*NotificationTest), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationTestSpec)(nil), (*configbutler.NotificationTestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationTestSpec_To_configbutler_NotificationTestSpec(a.(*NotificationTestSpec), b.(*configbutler.NotificationTestSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationTestSpec)(nil), (*NotificationTestSpec)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationTestSpec_To_v1alpha1_NotificationTestSpec(a.(*configbutler.NotificationTestSpec), b.(*NotificationTestSpec), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NotificationTestStatus)(nil), (*configbutler.NotificationTestStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_NotificationTestStatus_To_configbutler_NotificationTestStatus(a.(*NotificationTestStatus), b.(*configbutler.NotificationTestStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.NotificationTestStatus)(nil), (*NotificationTestStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_NotificationTestStatus_To_v1alpha1_NotificationTestStatus(a.(*configbutler.NotificationTestStatus), b.(*NotificationTestStatus), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*ObjectChange)(nil), (*configbutler.ObjectChange)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_ObjectChange_To_configbutler_ObjectChange(a.(*ObjectChange), b.(*configbutler.ObjectChange), scope)
 	}); err != nil {
@@ -1105,6 +1215,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*Reminders)(nil), (*configbutler.Reminders)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_Reminders_To_configbutler_Reminders(a.(*Reminders), b.(*configbutler.Reminders), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.Reminders)(nil), (*Reminders)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_Reminders_To_v1alpha1_Reminders(a.(*configbutler.Reminders), b.(*Reminders), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*RequestOutcome)(nil), (*configbutler.RequestOutcome)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(a.(*RequestOutcome), b.(*configbutler.RequestOutcome), scope)
 	}); err != nil {
@@ -1212,6 +1332,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.SecretReference)(nil), (*SecretReference)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(a.(*configbutler.SecretReference), b.(*SecretReference), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*SlackSink)(nil), (*configbutler.SlackSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_SlackSink_To_configbutler_SlackSink(a.(*SlackSink), b.(*configbutler.SlackSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.SlackSink)(nil), (*SlackSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_SlackSink_To_v1alpha1_SlackSink(a.(*configbutler.SlackSink), b.(*SlackSink), scope)
 	}); err != nil {
 		return err
 	}
@@ -1445,6 +1575,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*TeamsSink)(nil), (*configbutler.TeamsSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_TeamsSink_To_configbutler_TeamsSink(a.(*TeamsSink), b.(*configbutler.TeamsSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.TeamsSink)(nil), (*TeamsSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_TeamsSink_To_v1alpha1_TeamsSink(a.(*configbutler.TeamsSink), b.(*TeamsSink), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*Undismissal)(nil), (*configbutler.Undismissal)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1alpha1_Undismissal_To_configbutler_Undismissal(a.(*Undismissal), b.(*configbutler.Undismissal), scope)
 	}); err != nil {
@@ -1492,6 +1632,16 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*configbutler.WatchRuleStatus)(nil), (*WatchRuleStatus)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(a.(*configbutler.WatchRuleStatus), b.(*WatchRuleStatus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*WebhookSink)(nil), (*configbutler.WebhookSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1alpha1_WebhookSink_To_configbutler_WebhookSink(a.(*WebhookSink), b.(*configbutler.WebhookSink), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*configbutler.WebhookSink)(nil), (*WebhookSink)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_configbutler_WebhookSink_To_v1alpha1_WebhookSink(a.(*configbutler.WebhookSink), b.(*WebhookSink), scope)
 	}); err != nil {
 		return err
 	}
@@ -2485,6 +2635,38 @@ func Convert_configbutler_Dismissal_To_v1alpha1_Dismissal(in *configbutler.Dismi
 	return autoConvert_configbutler_Dismissal_To_v1alpha1_Dismissal(in, out, s)
 }
 
+func autoConvert_v1alpha1_EmailSink_To_configbutler_EmailSink(in *EmailSink, out *configbutler.EmailSink, s conversion.Scope) error {
+	out.Host = in.Host
+	out.Port = (*int32)(unsafe.Pointer(in.Port))
+	out.TLS = configbutler.EmailTLS(in.TLS)
+	out.SecretRef = (*configbutler.SecretReference)(unsafe.Pointer(in.SecretRef))
+	out.From = in.From
+	out.To = *(*[]string)(unsafe.Pointer(&in.To))
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_v1alpha1_EmailSink_To_configbutler_EmailSink is an autogenerated conversion function.
+func Convert_v1alpha1_EmailSink_To_configbutler_EmailSink(in *EmailSink, out *configbutler.EmailSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EmailSink_To_configbutler_EmailSink(in, out, s)
+}
+
+func autoConvert_configbutler_EmailSink_To_v1alpha1_EmailSink(in *configbutler.EmailSink, out *EmailSink, s conversion.Scope) error {
+	out.Host = in.Host
+	out.Port = (*int32)(unsafe.Pointer(in.Port))
+	out.TLS = EmailTLS(in.TLS)
+	out.SecretRef = (*SecretReference)(unsafe.Pointer(in.SecretRef))
+	out.From = in.From
+	out.To = *(*[]string)(unsafe.Pointer(&in.To))
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_configbutler_EmailSink_To_v1alpha1_EmailSink is an autogenerated conversion function.
+func Convert_configbutler_EmailSink_To_v1alpha1_EmailSink(in *configbutler.EmailSink, out *EmailSink, s conversion.Scope) error {
+	return autoConvert_configbutler_EmailSink_To_v1alpha1_EmailSink(in, out, s)
+}
+
 func autoConvert_v1alpha1_Encryption_To_configbutler_Encryption(in *Encryption, out *configbutler.Encryption, s conversion.Scope) error {
 	*out = *(*configbutler.Encryption)(unsafe.Pointer(in))
 	return nil
@@ -2731,6 +2913,26 @@ func autoConvert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(in
 // Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus is an autogenerated conversion function.
 func Convert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(in *configbutler.EnvironmentStatus, out *EnvironmentStatus, s conversion.Scope) error {
 	return autoConvert_configbutler_EnvironmentStatus_To_v1alpha1_EnvironmentStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_EventSink_To_configbutler_EventSink(in *EventSink, out *configbutler.EventSink, s conversion.Scope) error {
+	*out = *(*configbutler.EventSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_EventSink_To_configbutler_EventSink is an autogenerated conversion function.
+func Convert_v1alpha1_EventSink_To_configbutler_EventSink(in *EventSink, out *configbutler.EventSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_EventSink_To_configbutler_EventSink(in, out, s)
+}
+
+func autoConvert_configbutler_EventSink_To_v1alpha1_EventSink(in *configbutler.EventSink, out *EventSink, s conversion.Scope) error {
+	*out = *(*EventSink)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_EventSink_To_v1alpha1_EventSink is an autogenerated conversion function.
+func Convert_configbutler_EventSink_To_v1alpha1_EventSink(in *configbutler.EventSink, out *EventSink, s conversion.Scope) error {
+	return autoConvert_configbutler_EventSink_To_v1alpha1_EventSink(in, out, s)
 }
 
 func autoConvert_v1alpha1_FieldChange_To_configbutler_FieldChange(in *FieldChange, out *configbutler.FieldChange, s conversion.Scope) error {
@@ -3522,6 +3724,212 @@ func Convert_configbutler_NotCopiedObject_To_v1alpha1_NotCopiedObject(in *config
 	return autoConvert_configbutler_NotCopiedObject_To_v1alpha1_NotCopiedObject(in, out, s)
 }
 
+func autoConvert_v1alpha1_NotificationAuthors_To_configbutler_NotificationAuthors(in *NotificationAuthors, out *configbutler.NotificationAuthors, s conversion.Scope) error {
+	*out = *(*configbutler.NotificationAuthors)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationAuthors_To_configbutler_NotificationAuthors is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationAuthors_To_configbutler_NotificationAuthors(in *NotificationAuthors, out *configbutler.NotificationAuthors, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationAuthors_To_configbutler_NotificationAuthors(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationAuthors_To_v1alpha1_NotificationAuthors(in *configbutler.NotificationAuthors, out *NotificationAuthors, s conversion.Scope) error {
+	*out = *(*NotificationAuthors)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_NotificationAuthors_To_v1alpha1_NotificationAuthors is an autogenerated conversion function.
+func Convert_configbutler_NotificationAuthors_To_v1alpha1_NotificationAuthors(in *configbutler.NotificationAuthors, out *NotificationAuthors, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationAuthors_To_v1alpha1_NotificationAuthors(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationSink_To_configbutler_NotificationSink(in *NotificationSink, out *configbutler.NotificationSink, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_NotificationSinkSpec_To_configbutler_NotificationSinkSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_NotificationSinkStatus_To_configbutler_NotificationSinkStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_NotificationSink_To_configbutler_NotificationSink is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationSink_To_configbutler_NotificationSink(in *NotificationSink, out *configbutler.NotificationSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationSink_To_configbutler_NotificationSink(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationSink_To_v1alpha1_NotificationSink(in *configbutler.NotificationSink, out *NotificationSink, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_NotificationSinkSpec_To_v1alpha1_NotificationSinkSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_NotificationSinkStatus_To_v1alpha1_NotificationSinkStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_NotificationSink_To_v1alpha1_NotificationSink is an autogenerated conversion function.
+func Convert_configbutler_NotificationSink_To_v1alpha1_NotificationSink(in *configbutler.NotificationSink, out *NotificationSink, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationSink_To_v1alpha1_NotificationSink(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationSinkList_To_configbutler_NotificationSinkList(in *NotificationSinkList, out *configbutler.NotificationSinkList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]configbutler.NotificationSink)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationSinkList_To_configbutler_NotificationSinkList is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationSinkList_To_configbutler_NotificationSinkList(in *NotificationSinkList, out *configbutler.NotificationSinkList, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationSinkList_To_configbutler_NotificationSinkList(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationSinkList_To_v1alpha1_NotificationSinkList(in *configbutler.NotificationSinkList, out *NotificationSinkList, s conversion.Scope) error {
+	out.ListMeta = in.ListMeta
+	out.Items = *(*[]NotificationSink)(unsafe.Pointer(&in.Items))
+	return nil
+}
+
+// Convert_configbutler_NotificationSinkList_To_v1alpha1_NotificationSinkList is an autogenerated conversion function.
+func Convert_configbutler_NotificationSinkList_To_v1alpha1_NotificationSinkList(in *configbutler.NotificationSinkList, out *NotificationSinkList, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationSinkList_To_v1alpha1_NotificationSinkList(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationSinkSpec_To_configbutler_NotificationSinkSpec(in *NotificationSinkSpec, out *configbutler.NotificationSinkSpec, s conversion.Scope) error {
+	*out = *(*configbutler.NotificationSinkSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationSinkSpec_To_configbutler_NotificationSinkSpec is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationSinkSpec_To_configbutler_NotificationSinkSpec(in *NotificationSinkSpec, out *configbutler.NotificationSinkSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationSinkSpec_To_configbutler_NotificationSinkSpec(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationSinkSpec_To_v1alpha1_NotificationSinkSpec(in *configbutler.NotificationSinkSpec, out *NotificationSinkSpec, s conversion.Scope) error {
+	*out = *(*NotificationSinkSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_NotificationSinkSpec_To_v1alpha1_NotificationSinkSpec is an autogenerated conversion function.
+func Convert_configbutler_NotificationSinkSpec_To_v1alpha1_NotificationSinkSpec(in *configbutler.NotificationSinkSpec, out *NotificationSinkSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationSinkSpec_To_v1alpha1_NotificationSinkSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationSinkStatus_To_configbutler_NotificationSinkStatus(in *NotificationSinkStatus, out *configbutler.NotificationSinkStatus, s conversion.Scope) error {
+	*out = *(*configbutler.NotificationSinkStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationSinkStatus_To_configbutler_NotificationSinkStatus is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationSinkStatus_To_configbutler_NotificationSinkStatus(in *NotificationSinkStatus, out *configbutler.NotificationSinkStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationSinkStatus_To_configbutler_NotificationSinkStatus(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationSinkStatus_To_v1alpha1_NotificationSinkStatus(in *configbutler.NotificationSinkStatus, out *NotificationSinkStatus, s conversion.Scope) error {
+	*out = *(*NotificationSinkStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_NotificationSinkStatus_To_v1alpha1_NotificationSinkStatus is an autogenerated conversion function.
+func Convert_configbutler_NotificationSinkStatus_To_v1alpha1_NotificationSinkStatus(in *configbutler.NotificationSinkStatus, out *NotificationSinkStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationSinkStatus_To_v1alpha1_NotificationSinkStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationTemplate_To_configbutler_NotificationTemplate(in *NotificationTemplate, out *configbutler.NotificationTemplate, s conversion.Scope) error {
+	*out = *(*configbutler.NotificationTemplate)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationTemplate_To_configbutler_NotificationTemplate is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationTemplate_To_configbutler_NotificationTemplate(in *NotificationTemplate, out *configbutler.NotificationTemplate, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationTemplate_To_configbutler_NotificationTemplate(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationTemplate_To_v1alpha1_NotificationTemplate(in *configbutler.NotificationTemplate, out *NotificationTemplate, s conversion.Scope) error {
+	*out = *(*NotificationTemplate)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_NotificationTemplate_To_v1alpha1_NotificationTemplate is an autogenerated conversion function.
+func Convert_configbutler_NotificationTemplate_To_v1alpha1_NotificationTemplate(in *configbutler.NotificationTemplate, out *NotificationTemplate, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationTemplate_To_v1alpha1_NotificationTemplate(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationTest_To_configbutler_NotificationTest(in *NotificationTest, out *configbutler.NotificationTest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_v1alpha1_NotificationTestSpec_To_configbutler_NotificationTestSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_v1alpha1_NotificationTestStatus_To_configbutler_NotificationTestStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1alpha1_NotificationTest_To_configbutler_NotificationTest is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationTest_To_configbutler_NotificationTest(in *NotificationTest, out *configbutler.NotificationTest, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationTest_To_configbutler_NotificationTest(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationTest_To_v1alpha1_NotificationTest(in *configbutler.NotificationTest, out *NotificationTest, s conversion.Scope) error {
+	out.ObjectMeta = in.ObjectMeta
+	if err := Convert_configbutler_NotificationTestSpec_To_v1alpha1_NotificationTestSpec(&in.Spec, &out.Spec, s); err != nil {
+		return err
+	}
+	if err := Convert_configbutler_NotificationTestStatus_To_v1alpha1_NotificationTestStatus(&in.Status, &out.Status, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_configbutler_NotificationTest_To_v1alpha1_NotificationTest is an autogenerated conversion function.
+func Convert_configbutler_NotificationTest_To_v1alpha1_NotificationTest(in *configbutler.NotificationTest, out *NotificationTest, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationTest_To_v1alpha1_NotificationTest(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationTestSpec_To_configbutler_NotificationTestSpec(in *NotificationTestSpec, out *configbutler.NotificationTestSpec, s conversion.Scope) error {
+	*out = *(*configbutler.NotificationTestSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationTestSpec_To_configbutler_NotificationTestSpec is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationTestSpec_To_configbutler_NotificationTestSpec(in *NotificationTestSpec, out *configbutler.NotificationTestSpec, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationTestSpec_To_configbutler_NotificationTestSpec(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationTestSpec_To_v1alpha1_NotificationTestSpec(in *configbutler.NotificationTestSpec, out *NotificationTestSpec, s conversion.Scope) error {
+	*out = *(*NotificationTestSpec)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_NotificationTestSpec_To_v1alpha1_NotificationTestSpec is an autogenerated conversion function.
+func Convert_configbutler_NotificationTestSpec_To_v1alpha1_NotificationTestSpec(in *configbutler.NotificationTestSpec, out *NotificationTestSpec, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationTestSpec_To_v1alpha1_NotificationTestSpec(in, out, s)
+}
+
+func autoConvert_v1alpha1_NotificationTestStatus_To_configbutler_NotificationTestStatus(in *NotificationTestStatus, out *configbutler.NotificationTestStatus, s conversion.Scope) error {
+	*out = *(*configbutler.NotificationTestStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_NotificationTestStatus_To_configbutler_NotificationTestStatus is an autogenerated conversion function.
+func Convert_v1alpha1_NotificationTestStatus_To_configbutler_NotificationTestStatus(in *NotificationTestStatus, out *configbutler.NotificationTestStatus, s conversion.Scope) error {
+	return autoConvert_v1alpha1_NotificationTestStatus_To_configbutler_NotificationTestStatus(in, out, s)
+}
+
+func autoConvert_configbutler_NotificationTestStatus_To_v1alpha1_NotificationTestStatus(in *configbutler.NotificationTestStatus, out *NotificationTestStatus, s conversion.Scope) error {
+	*out = *(*NotificationTestStatus)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_NotificationTestStatus_To_v1alpha1_NotificationTestStatus is an autogenerated conversion function.
+func Convert_configbutler_NotificationTestStatus_To_v1alpha1_NotificationTestStatus(in *configbutler.NotificationTestStatus, out *NotificationTestStatus, s conversion.Scope) error {
+	return autoConvert_configbutler_NotificationTestStatus_To_v1alpha1_NotificationTestStatus(in, out, s)
+}
+
 func autoConvert_v1alpha1_ObjectChange_To_configbutler_ObjectChange(in *ObjectChange, out *configbutler.ObjectChange, s conversion.Scope) error {
 	*out = *(*configbutler.ObjectChange)(unsafe.Pointer(in))
 	return nil
@@ -3980,6 +4388,26 @@ func Convert_configbutler_Rediscovery_To_v1alpha1_Rediscovery(in *configbutler.R
 	return autoConvert_configbutler_Rediscovery_To_v1alpha1_Rediscovery(in, out, s)
 }
 
+func autoConvert_v1alpha1_Reminders_To_configbutler_Reminders(in *Reminders, out *configbutler.Reminders, s conversion.Scope) error {
+	*out = *(*configbutler.Reminders)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_v1alpha1_Reminders_To_configbutler_Reminders is an autogenerated conversion function.
+func Convert_v1alpha1_Reminders_To_configbutler_Reminders(in *Reminders, out *configbutler.Reminders, s conversion.Scope) error {
+	return autoConvert_v1alpha1_Reminders_To_configbutler_Reminders(in, out, s)
+}
+
+func autoConvert_configbutler_Reminders_To_v1alpha1_Reminders(in *configbutler.Reminders, out *Reminders, s conversion.Scope) error {
+	*out = *(*Reminders)(unsafe.Pointer(in))
+	return nil
+}
+
+// Convert_configbutler_Reminders_To_v1alpha1_Reminders is an autogenerated conversion function.
+func Convert_configbutler_Reminders_To_v1alpha1_Reminders(in *configbutler.Reminders, out *Reminders, s conversion.Scope) error {
+	return autoConvert_configbutler_Reminders_To_v1alpha1_Reminders(in, out, s)
+}
+
 func autoConvert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(in *RequestOutcome, out *configbutler.RequestOutcome, s conversion.Scope) error {
 	*out = *(*configbutler.RequestOutcome)(unsafe.Pointer(in))
 	return nil
@@ -4216,6 +4644,36 @@ func autoConvert_configbutler_SecretReference_To_v1alpha1_SecretReference(in *co
 // Convert_configbutler_SecretReference_To_v1alpha1_SecretReference is an autogenerated conversion function.
 func Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(in *configbutler.SecretReference, out *SecretReference, s conversion.Scope) error {
 	return autoConvert_configbutler_SecretReference_To_v1alpha1_SecretReference(in, out, s)
+}
+
+func autoConvert_v1alpha1_SlackSink_To_configbutler_SlackSink(in *SlackSink, out *configbutler.SlackSink, s conversion.Scope) error {
+	if err := Convert_v1alpha1_SecretReference_To_configbutler_SecretReference(&in.SecretRef, &out.SecretRef, s); err != nil {
+		return err
+	}
+	out.Channel = in.Channel
+	out.APIURL = in.APIURL
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_v1alpha1_SlackSink_To_configbutler_SlackSink is an autogenerated conversion function.
+func Convert_v1alpha1_SlackSink_To_configbutler_SlackSink(in *SlackSink, out *configbutler.SlackSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_SlackSink_To_configbutler_SlackSink(in, out, s)
+}
+
+func autoConvert_configbutler_SlackSink_To_v1alpha1_SlackSink(in *configbutler.SlackSink, out *SlackSink, s conversion.Scope) error {
+	if err := Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(&in.SecretRef, &out.SecretRef, s); err != nil {
+		return err
+	}
+	out.Channel = in.Channel
+	out.APIURL = in.APIURL
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_configbutler_SlackSink_To_v1alpha1_SlackSink is an autogenerated conversion function.
+func Convert_configbutler_SlackSink_To_v1alpha1_SlackSink(in *configbutler.SlackSink, out *SlackSink, s conversion.Scope) error {
+	return autoConvert_configbutler_SlackSink_To_v1alpha1_SlackSink(in, out, s)
 }
 
 func autoConvert_v1alpha1_SourceAuthor_To_configbutler_SourceAuthor(in *SourceAuthor, out *configbutler.SourceAuthor, s conversion.Scope) error {
@@ -4732,6 +5190,32 @@ func Convert_configbutler_SyncWindow_To_v1alpha1_SyncWindow(in *configbutler.Syn
 	return autoConvert_configbutler_SyncWindow_To_v1alpha1_SyncWindow(in, out, s)
 }
 
+func autoConvert_v1alpha1_TeamsSink_To_configbutler_TeamsSink(in *TeamsSink, out *configbutler.TeamsSink, s conversion.Scope) error {
+	if err := Convert_v1alpha1_SecretReference_To_configbutler_SecretReference(&in.SecretRef, &out.SecretRef, s); err != nil {
+		return err
+	}
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_v1alpha1_TeamsSink_To_configbutler_TeamsSink is an autogenerated conversion function.
+func Convert_v1alpha1_TeamsSink_To_configbutler_TeamsSink(in *TeamsSink, out *configbutler.TeamsSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_TeamsSink_To_configbutler_TeamsSink(in, out, s)
+}
+
+func autoConvert_configbutler_TeamsSink_To_v1alpha1_TeamsSink(in *configbutler.TeamsSink, out *TeamsSink, s conversion.Scope) error {
+	if err := Convert_configbutler_SecretReference_To_v1alpha1_SecretReference(&in.SecretRef, &out.SecretRef, s); err != nil {
+		return err
+	}
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_configbutler_TeamsSink_To_v1alpha1_TeamsSink is an autogenerated conversion function.
+func Convert_configbutler_TeamsSink_To_v1alpha1_TeamsSink(in *configbutler.TeamsSink, out *TeamsSink, s conversion.Scope) error {
+	return autoConvert_configbutler_TeamsSink_To_v1alpha1_TeamsSink(in, out, s)
+}
+
 func autoConvert_v1alpha1_Undismissal_To_configbutler_Undismissal(in *Undismissal, out *configbutler.Undismissal, s conversion.Scope) error {
 	out.ObjectMeta = in.ObjectMeta
 	if err := Convert_v1alpha1_RequestOutcome_To_configbutler_RequestOutcome(&in.Status, &out.Status, s); err != nil {
@@ -4850,6 +5334,30 @@ func autoConvert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in *co
 // Convert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus is an autogenerated conversion function.
 func Convert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in *configbutler.WatchRuleStatus, out *WatchRuleStatus, s conversion.Scope) error {
 	return autoConvert_configbutler_WatchRuleStatus_To_v1alpha1_WatchRuleStatus(in, out, s)
+}
+
+func autoConvert_v1alpha1_WebhookSink_To_configbutler_WebhookSink(in *WebhookSink, out *configbutler.WebhookSink, s conversion.Scope) error {
+	out.URL = in.URL
+	out.SecretRef = (*configbutler.SecretReference)(unsafe.Pointer(in.SecretRef))
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_v1alpha1_WebhookSink_To_configbutler_WebhookSink is an autogenerated conversion function.
+func Convert_v1alpha1_WebhookSink_To_configbutler_WebhookSink(in *WebhookSink, out *configbutler.WebhookSink, s conversion.Scope) error {
+	return autoConvert_v1alpha1_WebhookSink_To_configbutler_WebhookSink(in, out, s)
+}
+
+func autoConvert_configbutler_WebhookSink_To_v1alpha1_WebhookSink(in *configbutler.WebhookSink, out *WebhookSink, s conversion.Scope) error {
+	out.URL = in.URL
+	out.SecretRef = (*SecretReference)(unsafe.Pointer(in.SecretRef))
+	out.CABundle = *(*[]byte)(unsafe.Pointer(&in.CABundle))
+	return nil
+}
+
+// Convert_configbutler_WebhookSink_To_v1alpha1_WebhookSink is an autogenerated conversion function.
+func Convert_configbutler_WebhookSink_To_v1alpha1_WebhookSink(in *configbutler.WebhookSink, out *WebhookSink, s conversion.Scope) error {
+	return autoConvert_configbutler_WebhookSink_To_v1alpha1_WebhookSink(in, out, s)
 }
 
 func autoConvert_v1alpha1_WorkloadChange_To_configbutler_WorkloadChange(in *WorkloadChange, out *configbutler.WorkloadChange, s conversion.Scope) error {

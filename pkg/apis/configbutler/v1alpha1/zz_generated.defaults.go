@@ -26,6 +26,9 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&GitDestinationList{}, func(obj interface{}) { SetObjectDefaults_GitDestinationList(obj.(*GitDestinationList)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfig{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfig(obj.(*GitRepoConfig)) })
 	scheme.AddTypeDefaultingFunc(&GitRepoConfigList{}, func(obj interface{}) { SetObjectDefaults_GitRepoConfigList(obj.(*GitRepoConfigList)) })
+	scheme.AddTypeDefaultingFunc(&NotificationSink{}, func(obj interface{}) { SetObjectDefaults_NotificationSink(obj.(*NotificationSink)) })
+	scheme.AddTypeDefaultingFunc(&NotificationSinkList{}, func(obj interface{}) { SetObjectDefaults_NotificationSinkList(obj.(*NotificationSinkList)) })
+	scheme.AddTypeDefaultingFunc(&NotificationTest{}, func(obj interface{}) { SetObjectDefaults_NotificationTest(obj.(*NotificationTest)) })
 	scheme.AddTypeDefaultingFunc(&PipelineSync{}, func(obj interface{}) { SetObjectDefaults_PipelineSync(obj.(*PipelineSync)) })
 	scheme.AddTypeDefaultingFunc(&SyncPipeline{}, func(obj interface{}) { SetObjectDefaults_SyncPipeline(obj.(*SyncPipeline)) })
 	scheme.AddTypeDefaultingFunc(&SyncPipelineList{}, func(obj interface{}) { SetObjectDefaults_SyncPipelineList(obj.(*SyncPipelineList)) })
@@ -164,6 +167,59 @@ func SetObjectDefaults_GitRepoConfigList(in *GitRepoConfigList) {
 	}
 }
 
+func SetObjectDefaults_NotificationSink(in *NotificationSink) {
+	if in.Spec.Slack != nil {
+		if in.Spec.Slack.APIURL == "" {
+			in.Spec.Slack.APIURL = "https://slack.com/api"
+		}
+	}
+	if in.Spec.Email != nil {
+		SetDefaults_EmailSink(in.Spec.Email)
+		if in.Spec.Email.TLS == "" {
+			in.Spec.Email.TLS = EmailTLS(EmailStartTLS)
+		}
+	}
+	if in.Spec.Events == nil {
+		if err := json.Unmarshal([]byte(`["Prompted","Failed","Conflicted","Bypass","DestinationFailing","OwnershipConflict","CatalogFailing","PipelineFailing"]`), &in.Spec.Events); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.MinSeverity == "" {
+		in.Spec.MinSeverity = NotificationSeverity(SeverityInfo)
+	}
+	if in.Spec.Content == "" {
+		in.Spec.Content = NotificationContent(NotificationContentDiff)
+	}
+	if in.Spec.DigestWindow == nil {
+		if err := json.Unmarshal([]byte(`"30s"`), &in.Spec.DigestWindow); err != nil {
+			panic(err)
+		}
+	}
+	if in.Spec.MaxPerMinute == nil {
+		var ptrVar1 int32 = 10
+		in.Spec.MaxPerMinute = &ptrVar1
+	}
+	for i := range in.Spec.Windows {
+		a := &in.Spec.Windows[i]
+		if a.TimeZone == "" {
+			a.TimeZone = "UTC"
+		}
+	}
+}
+
+func SetObjectDefaults_NotificationSinkList(in *NotificationSinkList) {
+	for i := range in.Items {
+		a := &in.Items[i]
+		SetObjectDefaults_NotificationSink(a)
+	}
+}
+
+func SetObjectDefaults_NotificationTest(in *NotificationTest) {
+	if in.Spec.Event == "" {
+		in.Spec.Event = NotificationEvent(NotifyPrompted)
+	}
+}
+
 func SetObjectDefaults_PipelineSync(in *PipelineSync) {
 	if in.Spec.Scope == "" {
 		in.Spec.Scope = PipelineScope(PipelineScopeAll)
@@ -297,6 +353,12 @@ func SetObjectDefaults_SyncPolicy(in *SyncPolicy) {
 	if in.Spec.Changes.MaxPerObject == nil {
 		var ptrVar1 int32 = 1000
 		in.Spec.Changes.MaxPerObject = &ptrVar1
+	}
+	SetDefaults_Reminders(&in.Spec.Reminders)
+	if in.Spec.Reminders.Every == nil {
+		if err := json.Unmarshal([]byte(`"168h"`), &in.Spec.Reminders.Every); err != nil {
+			panic(err)
+		}
 	}
 }
 

@@ -224,6 +224,11 @@ func (in Dismissal) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EmailSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EmailSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Encryption) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption"
 }
@@ -276,6 +281,11 @@ func (in EnvironmentSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EnvironmentStatus) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EnvironmentStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in EventSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EventSink"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -439,6 +449,51 @@ func (in NotCopiedObject) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationAuthors) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationAuthors"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationSinkList) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationSinkSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationSinkStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationTemplate) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationTemplate"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationTest) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationTest"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationTestSpec) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationTestSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in NotificationTestStatus) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationTestStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ObjectChange) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectChange"
 }
@@ -549,6 +604,11 @@ func (in Rediscovery) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Reminders) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in RequestOutcome) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.RequestOutcome"
 }
@@ -601,6 +661,11 @@ func (in RollbackSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in SecretReference) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in SlackSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SlackSink"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -719,6 +784,11 @@ func (in SyncWindow) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in TeamsSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.TeamsSink"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Undismissal) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Undismissal"
 }
@@ -741,6 +811,11 @@ func (in WatchRuleSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in WatchRuleStatus) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRuleStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in WebhookSink) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WebhookSink"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -461,6 +461,36 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EmailSink
+  map:
+    fields:
+    - name: caBundle
+      type:
+        scalar: string
+    - name: from
+      type:
+        scalar: string
+      default: ""
+    - name: host
+      type:
+        scalar: string
+      default: ""
+    - name: port
+      type:
+        scalar: numeric
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+    - name: tls
+      type:
+        scalar: string
+      default: StartTLS
+    - name: to
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption
   map:
     fields:
@@ -736,6 +766,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: workloadsReady
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadsReady
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EventSink
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.FieldConflict
   map:
     fields:
@@ -1081,6 +1123,181 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationAuthors
+  map:
+    fields:
+    - name: exclude
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: include
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSink
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+      default: {}
+    - name: spec
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkSpec
+      default: {}
+    - name: status
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkStatus
+      default: {}
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkSpec
+  map:
+    fields:
+    - name: authors
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationAuthors
+      default: {}
+    - name: content
+      type:
+        scalar: string
+      default: Diff
+    - name: digestWindow
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 30s
+    - name: email
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EmailSink
+    - name: event
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.EventSink
+    - name: events
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+      default:
+      - Prompted
+      - Failed
+      - Conflicted
+      - Bypass
+      - DestinationFailing
+      - OwnershipConflict
+      - CatalogFailing
+      - PipelineFailing
+    - name: linkTemplate
+      type:
+        scalar: string
+    - name: maxPerMinute
+      type:
+        scalar: numeric
+      default: 10
+    - name: minSeverity
+      type:
+        scalar: string
+      default: Info
+    - name: namespaces
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: resources
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: slack
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SlackSink
+    - name: subjects
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: suspend
+      type:
+        scalar: boolean
+    - name: teams
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.TeamsSink
+    - name: template
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationTemplate
+      default: {}
+    - name: webhook
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WebhookSink
+    - name: windows
+      type:
+        list:
+          elementType:
+            namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SyncWindow
+          elementRelationship: associative
+          keys:
+          - name
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationSinkStatus
+  map:
+    fields:
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: editedBy
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy
+    - name: failures
+      type:
+        scalar: numeric
+    - name: lastDeliveryTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastError
+      type:
+        scalar: string
+    - name: lastMessage
+      type:
+        scalar: string
+    - name: messages
+      type:
+        scalar: numeric
+    - name: nextAttemptTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: notifications
+      type:
+        scalar: numeric
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: pending
+      type:
+        scalar: numeric
+    - name: rejected
+      type:
+        scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NotificationTemplate
+  map:
+    fields:
+    - name: text
+      type:
+        scalar: string
+    - name: title
+      type:
+        scalar: string
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ObjectReference
   map:
     fields:
@@ -1356,6 +1573,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxCommits
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders
+  map:
+    fields:
+    - name: after
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+          elementRelationship: atomic
+    - name: every
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+      default: 168h
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.ResourceRule
   map:
     fields:
@@ -1442,6 +1672,23 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
       default: ""
     elementRelationship: atomic
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SlackSink
+  map:
+    fields:
+    - name: apiURL
+      type:
+        scalar: string
+      default: https://slack.com/api
+    - name: caBundle
+      type:
+        scalar: string
+    - name: channel
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+      default: {}
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SuspendedWork
   map:
     fields:
@@ -1452,6 +1699,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
     - name: environmentAutoSync
+      type:
+        scalar: boolean
+    - name: notifications
       type:
         scalar: boolean
     - name: pipelines
@@ -1627,6 +1877,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 60
+    - name: reminders
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Reminders
+      default: {}
     - name: retention
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Retention
@@ -1721,6 +1975,16 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: UTC
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.TeamsSink
+  map:
+    fields:
+    - name: caBundle
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+      default: {}
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WatchRule
   map:
     fields:
@@ -1781,6 +2045,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WebhookSink
+  map:
+    fields:
+    - name: caBundle
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+    - name: url
+      type:
+        scalar: string
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.WorkloadChange
   map:
     fields:

@@ -58,6 +58,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().GitDestinationStatuses().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("gitrepoconfigs"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().GitRepoConfigs().Informer()}, nil
+	case v1alpha1.SchemeGroupVersion.WithResource("notificationsinks"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().NotificationSinks().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("syncpipelines"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Configbutler().V1alpha1().SyncPipelines().Informer()}, nil
 	case v1alpha1.SchemeGroupVersion.WithResource("syncpolicies"):

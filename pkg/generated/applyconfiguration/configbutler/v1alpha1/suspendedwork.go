@@ -20,6 +20,8 @@ type SuspendedWorkApplyConfiguration struct {
 	CatalogNotices *bool `json:"catalogNotices,omitempty"`
 	// pipelines stops every delivery of SyncPipelines. Pending objects are kept. Defaults to false.
 	Pipelines *bool `json:"pipelines,omitempty"`
+	// notifications stops the sending of NotificationSinks. Notifications are collected meanwhile. Defaults to false.
+	Notifications *bool `json:"notifications,omitempty"`
 }
 
 // SuspendedWorkApplyConfiguration constructs a declarative configuration of the SuspendedWork type for use with
@@ -57,5 +59,13 @@ func (b *SuspendedWorkApplyConfiguration) WithCatalogNotices(value bool) *Suspen
 // If called multiple times, the Pipelines field is set to the value of the last call.
 func (b *SuspendedWorkApplyConfiguration) WithPipelines(value bool) *SuspendedWorkApplyConfiguration {
 	b.Pipelines = &value
+	return b
+}
+
+// WithNotifications sets the Notifications field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Notifications field is set to the value of the last call.
+func (b *SuspendedWorkApplyConfiguration) WithNotifications(value bool) *SuspendedWorkApplyConfiguration {
+	b.Notifications = &value
 	return b
 }

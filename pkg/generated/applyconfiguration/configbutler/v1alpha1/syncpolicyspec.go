@@ -28,6 +28,8 @@ type SyncPolicySpecApplyConfiguration struct {
 	Retention *RetentionApplyConfiguration `json:"retention,omitempty"`
 	// changes configures how long Changes are kept.
 	Changes *ChangeRetentionApplyConfiguration `json:"changes,omitempty"`
+	// reminders configure when NotificationSinks repeat the notifications of what still needs a decision, or still fails.
+	Reminders *RemindersApplyConfiguration `json:"reminders,omitempty"`
 	// maxDismissals is the maximum number of consecutive dismissals for one environment, 1 to 1000. The next changes can
 	// only be applied. Absent means no limit.
 	MaxDismissals *int32 `json:"maxDismissals,omitempty"`
@@ -89,6 +91,14 @@ func (b *SyncPolicySpecApplyConfiguration) WithRetention(value *RetentionApplyCo
 // If called multiple times, the Changes field is set to the value of the last call.
 func (b *SyncPolicySpecApplyConfiguration) WithChanges(value *ChangeRetentionApplyConfiguration) *SyncPolicySpecApplyConfiguration {
 	b.Changes = value
+	return b
+}
+
+// WithReminders sets the Reminders field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Reminders field is set to the value of the last call.
+func (b *SyncPolicySpecApplyConfiguration) WithReminders(value *RemindersApplyConfiguration) *SyncPolicySpecApplyConfiguration {
+	b.Reminders = value
 	return b
 }
 

@@ -73,6 +73,14 @@ type GitRepoConfigListerExpansion interface{}
 // GitRepoConfigNamespaceLister.
 type GitRepoConfigNamespaceListerExpansion interface{}
 
+// NotificationSinkListerExpansion allows custom methods to be added to
+// NotificationSinkLister.
+type NotificationSinkListerExpansion interface{}
+
+// NotificationSinkNamespaceListerExpansion allows custom methods to be added to
+// NotificationSinkNamespaceLister.
+type NotificationSinkNamespaceListerExpansion interface{}
+
 // SyncPipelineListerExpansion allows custom methods to be added to
 // SyncPipelineLister.
 type SyncPipelineListerExpansion interface{}

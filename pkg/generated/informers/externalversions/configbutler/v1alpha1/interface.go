@@ -29,6 +29,8 @@ type Interface interface {
 	GitDestinationStatuses() TypedGitDestinationStatusInformer
 	// GitRepoConfigs returns a GitRepoConfigInformer.
 	GitRepoConfigs() TypedGitRepoConfigInformer
+	// NotificationSinks returns a NotificationSinkInformer.
+	NotificationSinks() TypedNotificationSinkInformer
 	// SyncPipelines returns a SyncPipelineInformer.
 	SyncPipelines() TypedSyncPipelineInformer
 	// SyncPolicies returns a SyncPolicyInformer.
@@ -93,6 +95,11 @@ func (v *version) GitDestinationStatuses() TypedGitDestinationStatusInformer {
 // GitRepoConfigs returns a TypedGitRepoConfigInformer.
 func (v *version) GitRepoConfigs() TypedGitRepoConfigInformer {
 	return &gitRepoConfigInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
+}
+
+// NotificationSinks returns a TypedNotificationSinkInformer.
+func (v *version) NotificationSinks() TypedNotificationSinkInformer {
+	return &notificationSinkInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
 // SyncPipelines returns a TypedSyncPipelineInformer.

@@ -24,6 +24,7 @@ type ConfigbutlerV1alpha1Interface interface {
 	GitDestinationsGetter
 	GitDestinationStatusesGetter
 	GitRepoConfigsGetter
+	NotificationSinksGetter
 	SyncPipelinesGetter
 	SyncPoliciesGetter
 	SyncStatusesGetter
@@ -69,6 +70,10 @@ func (c *ConfigbutlerV1alpha1Client) GitDestinationStatuses(namespace string) Gi
 
 func (c *ConfigbutlerV1alpha1Client) GitRepoConfigs(namespace string) GitRepoConfigInterface {
 	return newGitRepoConfigs(c, namespace)
+}
+
+func (c *ConfigbutlerV1alpha1Client) NotificationSinks(namespace string) NotificationSinkInterface {
+	return newNotificationSinks(c, namespace)
 }
 
 func (c *ConfigbutlerV1alpha1Client) SyncPipelines() SyncPipelineInterface {

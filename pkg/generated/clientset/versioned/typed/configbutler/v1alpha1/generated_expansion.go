@@ -23,6 +23,8 @@ type GitDestinationStatusExpansion interface{}
 
 type GitRepoConfigExpansion interface{}
 
+type NotificationSinkExpansion interface{}
+
 type SyncPipelineExpansion interface{}
 
 type SyncPolicyExpansion interface{}

@@ -51,6 +51,10 @@ func (c *FakeConfigbutlerV1alpha1) GitRepoConfigs(namespace string) v1alpha1.Git
 	return newFakeGitRepoConfigs(c, namespace)
 }
 
+func (c *FakeConfigbutlerV1alpha1) NotificationSinks(namespace string) v1alpha1.NotificationSinkInterface {
+	return newFakeNotificationSinks(c, namespace)
+}
+
 func (c *FakeConfigbutlerV1alpha1) SyncPipelines() v1alpha1.SyncPipelineInterface {
 	return newFakeSyncPipelines(c)
 }
