@@ -61,7 +61,7 @@ func (s *status) complete(record *v1alpha1.SyncStatus) {
 	}
 	written.LastCatalogSyncedAt = record.Status.ResolvedAt.DeepCopy()
 	written.AppliedRevision, written.AppliedCatalogSync = record.Status.Revision, syncOf(s.catalog, record.Status.Revision)
-	written.DismissedCatalogSync = ""
+	written.DismissedCatalogSync, written.DismissedBy, written.DismissedAt = "", "", nil
 	written.History = slices.DeleteFunc(slices.Clone(written.History), func(entry v1alpha1.CatalogRevision) bool {
 		return entry.Revision == record.Status.Revision
 	})

@@ -122,6 +122,7 @@ func (r *environmentRequests) executeUndismissal(
 		status := &environment.Status
 		dismissed = status.DismissedCatalogSync != "" || status.DismissedDependencySync != "" || status.Dismissals > 0
 		status.DismissedCatalogSync, status.DismissedDependencySync, status.Dismissals = "", "", 0
+		status.DismissedBy, status.DismissedAt = "", nil
 		return nil
 	})
 	if err != nil {

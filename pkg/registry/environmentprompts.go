@@ -75,6 +75,11 @@ func (p *prompts) record(
 		}
 		if offer != "" && status.DismissedCatalogSync != offer {
 			status.DismissedCatalogSync = offer
+			at := metav1.NewTime(p.clock.Now()).Rfc3339Copy()
+			status.DismissedAt = &at
+			if info, ok := userOf(ctx); ok {
+				status.DismissedBy = info.GetName()
+			}
 			dismissed = append(dismissed, aboutCatalog)
 		}
 		// The controller may already have recorded the dismissal, or another record may be open by now.

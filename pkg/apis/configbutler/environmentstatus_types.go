@@ -24,6 +24,8 @@ type EnvironmentStatus struct {
 	LastDependencySyncedAt  *metav1.Time
 	ChangedDependencies     []DependencyCount
 	DismissedCatalogSync    string
+	DismissedBy             string
+	DismissedAt             *metav1.Time
 	DismissedDependencySync string
 	Dismissals              int32
 	ActiveSyncs             []string

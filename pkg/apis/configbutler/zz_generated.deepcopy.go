@@ -1479,6 +1479,10 @@ func (in *EnvironmentStatus) DeepCopyInto(out *EnvironmentStatus) {
 		*out = make([]DependencyCount, len(*in))
 		copy(*out, *in)
 	}
+	if in.DismissedAt != nil {
+		in, out := &in.DismissedAt, &out.DismissedAt
+		*out = (*in).DeepCopy()
+	}
 	if in.ActiveSyncs != nil {
 		in, out := &in.ActiveSyncs, &out.ActiveSyncs
 		*out = make([]string, len(*in))

@@ -3499,6 +3499,19 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 							Format:      "",
 						},
 					},
+					"dismissedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dismissedBy is the user who dismissed what the catalog offers, as authenticated. Empty if nothing of it is dismissed.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"dismissedAt": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dismissedAt is when that user did. Absent if nothing of the catalog is dismissed.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
 					"dismissedDependencySync": {
 						SchemaProps: spec.SchemaProps{
 							Description: "dismissedDependencySync is the SyncStatus about referenced objects that a user has dismissed. It is offered again when more of these objects change in the source, or on request. Until then, changed objects that belong to workloads (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as dismissed with it.",

@@ -69,6 +69,12 @@ type EnvironmentStatus struct {
 	// changes, or on request.
 	// +optional
 	DismissedCatalogSync string `json:"dismissedCatalogSync,omitempty"`
+	// dismissedBy is the user who dismissed what the catalog offers, as authenticated. Empty if nothing of it is dismissed.
+	// +optional
+	DismissedBy string `json:"dismissedBy,omitempty"`
+	// dismissedAt is when that user did. Absent if nothing of the catalog is dismissed.
+	// +optional
+	DismissedAt *metav1.Time `json:"dismissedAt,omitempty"`
 	// dismissedDependencySync is the SyncStatus about referenced objects that a user has dismissed. It is offered again
 	// when more of these objects change in the source, or on request. Until then, changed objects that belong to
 	// workloads (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as dismissed with it.

@@ -384,3 +384,11 @@ type NotificationTestStatus struct {
 	// +optional
 	ContentType string `json:"contentType,omitempty"`
 }
+
+// NotificationEvents returns all kinds of notifications.
+func NotificationEvents() []NotificationEvent {
+	return []NotificationEvent{
+		NotifyPrompted, NotifyCompleted, NotifyFailed, NotifyConflicted, NotifyDismissed, NotifyChange, NotifyBypass,
+		NotifyDestinationFailing, NotifyOwnershipConflict, NotifyCatalogFailing, NotifyPipelineFailing,
+	}
+}

@@ -697,6 +697,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: dismissals
       type:
         scalar: numeric
+    - name: dismissedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: dismissedBy
+      type:
+        scalar: string
     - name: dismissedCatalogSync
       type:
         scalar: string

@@ -51,6 +51,10 @@ type EnvironmentStatusApplyConfiguration struct {
 	// dismissedCatalogSync is the latestCatalogSync that a user has dismissed. It is offered again when the catalog
 	// changes, or on request.
 	DismissedCatalogSync *string `json:"dismissedCatalogSync,omitempty"`
+	// dismissedBy is the user who dismissed what the catalog offers, as authenticated. Empty if nothing of it is dismissed.
+	DismissedBy *string `json:"dismissedBy,omitempty"`
+	// dismissedAt is when that user did. Absent if nothing of the catalog is dismissed.
+	DismissedAt *metav1.Time `json:"dismissedAt,omitempty"`
 	// dismissedDependencySync is the SyncStatus about referenced objects that a user has dismissed. It is offered again
 	// when more of these objects change in the source, or on request. Until then, changed objects that belong to
 	// workloads (autoscalers, disruption budgets, Ingresses, NetworkPolicies) count as dismissed with it.
@@ -216,6 +220,22 @@ func (b *EnvironmentStatusApplyConfiguration) WithChangedDependencies(values ...
 // If called multiple times, the DismissedCatalogSync field is set to the value of the last call.
 func (b *EnvironmentStatusApplyConfiguration) WithDismissedCatalogSync(value string) *EnvironmentStatusApplyConfiguration {
 	b.DismissedCatalogSync = &value
+	return b
+}
+
+// WithDismissedBy sets the DismissedBy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DismissedBy field is set to the value of the last call.
+func (b *EnvironmentStatusApplyConfiguration) WithDismissedBy(value string) *EnvironmentStatusApplyConfiguration {
+	b.DismissedBy = &value
+	return b
+}
+
+// WithDismissedAt sets the DismissedAt field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DismissedAt field is set to the value of the last call.
+func (b *EnvironmentStatusApplyConfiguration) WithDismissedAt(value metav1.Time) *EnvironmentStatusApplyConfiguration {
+	b.DismissedAt = &value
 	return b
 }
 
