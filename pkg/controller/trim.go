@@ -10,7 +10,8 @@ import (
 )
 
 // trim removes from a SyncStatus what the caches do not need: there are many, they are kept for months, and controllers read the one
-// that they work on from the API. Of a record of an environment only the identity, the spec and the state stay; of a record of a
+// that they work on from the API. Of a record of an environment only the identity, the spec, the state and
+// its end stay; of a record of a
 // catalog everything but its lists.
 func trim(object any) (any, error) {
 	record, ok := object.(*v1alpha1.SyncStatus)
@@ -23,7 +24,7 @@ func trim(object any) (any, error) {
 				Namespace: record.Namespace, Name: record.Name, UID: record.UID, ResourceVersion: record.ResourceVersion,
 			},
 			Spec:   record.Spec,
-			Status: v1alpha1.SyncRecord{State: record.Status.State},
+			Status: v1alpha1.SyncRecord{State: record.Status.State, ResolvedAt: record.Status.ResolvedAt},
 		}, nil
 	}
 	trimmed := *record

@@ -11,7 +11,7 @@ import (
 
 // What an environment can wait for until it is in sync.
 const (
-	waitsForUser       = "you"
+	WaitsForUser       = "you"
 	waitsForSync       = "sync"
 	waitsForServer     = "server"
 	waitsForRetry      = "retry"
@@ -52,9 +52,9 @@ func waitsForCause(e *v1alpha1.Environment) string {
 	status := &e.Status
 	switch {
 	case len(status.Conflicts) > 0:
-		return waitsForUser
+		return WaitsForUser
 	case reasonIn(status, v1alpha1.ConditionHeld) == v1alpha1.ReasonSuspended && !e.Spec.AutoSync:
-		return waitsForUser
+		return WaitsForUser
 	case isTrue(status, v1alpha1.ConditionHeld) && !isTrue(status, v1alpha1.ConditionStalled):
 		return waitsForEndOf(reasonIn(status, v1alpha1.ConditionHeld))
 	case isTrue(status, v1alpha1.ConditionStalled):
@@ -85,7 +85,7 @@ func waitsForEndOf(reason string) string {
 	case v1alpha1.ReasonCatalogNotFound, v1alpha1.ReasonCatalogNotReady:
 		return waitsForCatalog
 	}
-	return waitsForUser
+	return WaitsForUser
 }
 
 // waitsForChanges returns what has to happen for the changes of an environment without problems to be applied.
@@ -119,7 +119,7 @@ func waitsForStart(spec *v1alpha1.EnvironmentSpec) string {
 	if spec.AutoSync && !spec.Shadow {
 		return waitsForSync
 	}
-	return waitsForUser
+	return WaitsForUser
 }
 
 // reasonIn returns the reason of a condition, empty if there is no such condition.
