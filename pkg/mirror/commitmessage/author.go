@@ -8,7 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"text/template/parse"
+
+	"github.com/configbutler/slipstream/pkg/kube/texttemplate"
 )
 
 const (
@@ -42,14 +43,14 @@ func (u User) clean() User {
 }
 
 // AuthorTemplate renders the author of a commit. Nil renders the default.
-type AuthorTemplate struct{ parsed *parse.Tree }
+type AuthorTemplate struct{ parsed *texttemplate.Template }
 
 // ParseAuthor parses a template that writes "Name <email>"; empty is none. The error names the line and what is wrong in it.
 func ParseAuthor(text string) (*AuthorTemplate, error) {
 	if text == "" {
 		return nil, nil
 	}
-	parsed, err := parseTemplate(text, User{})
+	parsed, err := texttemplate.Parse(text, User{})
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (t *AuthorTemplate) Identity(user User) (name, email string) {
 }
 
 func (t *AuthorTemplate) run(user User) (name, email string, err error) {
-	text, err := execute(t.parsed, user, maxIdentity)
+	text, err := t.parsed.Execute(user, maxIdentity)
 	if err != nil {
 		return "", "", err
 	}

@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"text/template/parse"
+
+	"github.com/configbutler/slipstream/pkg/kube/texttemplate"
 )
 
 const (
@@ -177,19 +178,19 @@ func (m *Message) summary() string {
 }
 
 // MessageTemplate renders the message of a commit. Nil renders the default.
-type MessageTemplate struct{ parsed *parse.Tree }
+type MessageTemplate struct{ parsed *texttemplate.Template }
 
 // ParseMessage parses a template; empty is none. The error names the line and what is wrong in it.
 func ParseMessage(text string) (*MessageTemplate, error) {
 	if text == "" {
 		return nil, nil
 	}
-	parsed, err := parseTemplate(text, Message{})
+	parsed, err := texttemplate.Parse(text, Message{})
 	if err != nil {
 		return nil, err
 	}
 	for _, sample := range samples() {
-		if _, err := execute(parsed, sample.message, maxMessage); err != nil {
+		if _, err := parsed.Execute(sample.message, maxMessage); err != nil {
 			return nil, fmt.Errorf("for %s: %w", sample.what, err)
 		}
 	}
@@ -225,7 +226,7 @@ type Trailer struct{ Key, Value string }
 func (t *MessageTemplate) Text(m Message, trailers []Trailer) string {
 	text := ""
 	if t != nil {
-		made, _ := execute(t.parsed, m, maxMessage)
+		made, _ := t.parsed.Execute(m, maxMessage)
 		text = paragraphs(made)
 	}
 	if text == "" {

@@ -6,6 +6,7 @@ package validation
 import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/configbutler/slipstream/pkg/kube/texttemplate"
 	"github.com/configbutler/slipstream/pkg/mirror/commitmessage"
 )
 
@@ -22,8 +23,8 @@ func validateTemplates(author, message string, path *field.Path) field.ErrorList
 }
 
 func invalidTemplate(text string, err error, path *field.Path) *field.Error {
-	if len(text) > commitmessage.MaxTemplateLength {
-		return field.TooLong(path, "", commitmessage.MaxTemplateLength)
+	if len(text) > texttemplate.MaxLength {
+		return field.TooLong(path, "", texttemplate.MaxLength)
 	}
 	return field.Invalid(path, text, "must be a Go text/template: "+err.Error())
 }

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commitmessage
+package texttemplate
 
 import (
 	"errors"
@@ -11,8 +11,11 @@ import (
 	"text/template/parse"
 )
 
-// MaxTemplateLength bounds a template, in bytes.
-const MaxTemplateLength = 4096
+// MaxLength bounds a template, in bytes.
+const MaxLength = 4096
+
+// Template is a parsed and checked template.
+type Template struct{ tree *parse.Tree }
 
 // errTooLong stops a template whose output is too long.
 var errTooLong = errors.New("the text becomes too long")
@@ -26,10 +29,11 @@ func functionNames() map[string]any {
 	return names
 }
 
-// parseTemplate parses and checks a template without running it. on is the zero value of its input.
-func parseTemplate(text string, on any) (*parse.Tree, error) {
-	if len(text) > MaxTemplateLength {
-		return nil, fmt.Errorf("may have at most %d bytes", MaxTemplateLength)
+// Parse parses and checks a template without running it. input is the zero value of its input, a struct. The error names the
+// line and what is wrong in it.
+func Parse(text string, input any) (*Template, error) {
+	if len(text) > MaxLength {
+		return nil, fmt.Errorf("may have at most %d bytes", MaxLength)
 	}
 	const name = "template"
 	trees, err := parse.Parse(name, text, "", "", functionNames())
@@ -39,10 +43,10 @@ func parseTemplate(text string, on any) (*parse.Tree, error) {
 	if len(trees) > 1 {
 		return nil, errors.New("must not use define or block")
 	}
-	if err := check(trees[name], fieldsOf(on)); err != nil {
+	if err := check(trees[name], fieldsOf(input)); err != nil {
 		return nil, err
 	}
-	return trees[name], nil
+	return &Template{tree: trees[name]}, nil
 }
 
 // place matches the position with which the errors of templates begin.
@@ -57,10 +61,11 @@ func located(err error) error {
 	return errors.New(place.ReplaceAllString(text, "line $1: "))
 }
 
-// execute runs a template whose output is at most limit bytes.
-func execute(tree *parse.Tree, data any, limit int) (string, error) {
+// Execute returns the output of a template for data, which has the type of the input of Parse. It fails if the output has more
+// than limit bytes. Errors name the line.
+func (t *Template) Execute(data any, limit int) (string, error) {
 	out := bounded{limit: limit}
-	if err := evaluate(tree, &out, data); err != nil {
+	if err := evaluate(t.tree, &out, data); err != nil {
 		return "", located(err)
 	}
 	return out.String(), nil

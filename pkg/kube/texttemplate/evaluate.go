@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commitmessage
+package texttemplate
 
 import (
 	"errors"

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commitmessage
+package texttemplate
 
 import (
 	"fmt"
@@ -119,15 +119,47 @@ func (w *writer) operand() string {
 	return value
 }
 
+// maxOutput bounds the output of templates in tests.
+const maxOutput = 64 << 10
+
+// about is embedded in an input.
+type about struct{ Cluster, Username string }
+
+type change struct{ Operation, Group, Resource, Namespace, Name string }
+
+type message struct {
+	about
+	Subject, Summary, Operation      string
+	Count, Updated                   int
+	Group, Resource, Namespace, Name string
+	Changes                          []change
+}
+
+type user struct {
+	Username, Name, Email string
+	Groups                []string
+	Cluster               string
+}
+
 // TestTemplatesDoWhatTextTemplateDoes compares the output of random templates with that of text/template.
 func TestTemplatesDoWhatTextTemplateDoes(t *testing.T) {
+	known := about{Cluster: "7e57", Username: "jane"}
+	web := change{"UPDATE", "apps", "deployments", "shop", "web"}
+	one := message{
+		about: known, Subject: "[UPDATE] apps/v1/deployments shop/web", Operation: "UPDATE", Count: 1, Updated: 1,
+		Group: "apps", Resource: "deployments", Namespace: "shop", Name: "web", Changes: []change{web},
+	}
+	several := message{
+		about: known, Subject: "[BATCH] 2 objects", Summary: "UPDATE shop/web\nDELETE shop", Operation: "BATCH", Count: 2, Updated: 1,
+		Changes: []change{web, {Operation: "DELETE", Resource: "namespaces", Name: "shop"}},
+	}
 	inputs := map[string]struct {
 		data         any
 		lists, texts []string
 	}{
-		"message": {samples()[2].message, []string{".Changes"}, []string{".Subject", ".Name", ".Count", ".Username", ".Summary"}},
-		"change":  {samples()[0].message, []string{".Changes"}, []string{".Subject", ".Name", ".Group", ".Updated", ".Operation"}},
-		"user": {User{Username: "jane", Name: "Jane Doe", Groups: []string{"developers", "admins"}}, []string{".Groups"},
+		"changes": {several, []string{".Changes"}, []string{".Subject", ".Name", ".Count", ".Username", ".Summary"}},
+		"change":  {one, []string{".Changes"}, []string{".Subject", ".Name", ".Group", ".Updated", ".Operation"}},
+		"user": {user{Username: "jane", Name: "Jane Doe", Groups: []string{"developers", "admins"}}, []string{".Groups"},
 			[]string{".Username", ".Name", ".Email"}},
 	}
 	for name, input := range inputs {
@@ -136,12 +168,12 @@ func TestTemplatesDoWhatTextTemplateDoes(t *testing.T) {
 			for seed := range uint64(600) {
 				w := &writer{Rand: rand.New(rand.NewPCG(seed, 0)), lists: input.lists, texts: input.texts}
 				text := w.list()
-				tree, err := parseTemplate(text, input.data)
+				tree, err := Parse(text, input.data)
 				if err != nil {
 					continue // not allowed
 				}
 				want, wantErr := run(text, input.data)
-				got, err := execute(tree, input.data, maxMessage)
+				got, err := tree.Execute(input.data, maxOutput)
 				if (err == nil) != (wantErr == nil) || err == nil && got != want {
 					t.Fatalf("seed %d, template %s\ngot  %q, %v\nwant %q, %v", seed, text, got, err, want, wantErr)
 				}
