@@ -126,8 +126,8 @@ SEQUENTIAL = ./pkg/access/accesspolicy ./pkg/access/egress ./pkg/access/placemen
 	./pkg/environment/condition ./pkg/environment/ingresshost ./pkg/environment/plan ./pkg/controller/syncwindow ./pkg/kube/annotation \
 	./pkg/kube/fieldpath ./pkg/kube/ignore ./pkg/kube/logredact ./pkg/kube/manifest ./pkg/kube/manifest/gitname ./pkg/kube/merge \
 	./pkg/kube/objectcopy ./pkg/kube/patch ./pkg/kube/printable ./pkg/kube/references ./pkg/kube/texttemplate \
-	./pkg/mirror/commitmessage ./pkg/mirror/internal/signature ./pkg/mirror/sops ./pkg/pipeline/condition ./pkg/pipeline/format ./pkg/pipeline/item \
-	./pkg/store/backup/archive ./pkg/store/hmac ./pkg/store/keyspace ./pkg/syncstatus ./pkg/syncstatus/summary
+	./pkg/mirror/commitmessage ./pkg/mirror/internal/signature ./pkg/mirror/sops ./pkg/notification/message \
+	./pkg/pipeline/condition ./pkg/pipeline/format ./pkg/pipeline/item ./pkg/store/backup/archive ./pkg/store/hmac ./pkg/store/keyspace ./pkg/syncstatus ./pkg/syncstatus/summary
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests of all packages, including those that kill a process at a failpoint.
