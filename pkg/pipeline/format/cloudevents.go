@@ -6,9 +6,9 @@ package format
 import (
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/kube/cloudevent"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
@@ -25,9 +25,7 @@ func (cloudEvents) Calls(batch item.Batch, source Source) ([]Call, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range attributes(batch, source) {
-		call.Header.Set("ce-"+name, escapeAttribute(value))
-	}
+	cloudevent.SetAttributes(call.Header, attributes(batch, source))
 	return []Call{call}, nil
 }
 
@@ -53,18 +51,4 @@ func attributes(batch item.Batch, source Source) map[string]string {
 		all["time"] = batch.At.UTC().Format(time.RFC3339Nano)
 	}
 	return all
-}
-
-// escapeAttribute encodes the value of an attribute for a header: each byte of UTF-8 that is a space, a double quote, a percent sign or not
-// printable ASCII becomes a percent sign and two hexadecimal digits.
-func escapeAttribute(value string) string {
-	var escaped strings.Builder
-	for _, b := range []byte(value) {
-		if b <= ' ' || b > '~' || b == '"' || b == '%' {
-			fmt.Fprintf(&escaped, "%%%02X", b)
-			continue
-		}
-		escaped.WriteByte(b)
-	}
-	return escaped.String()
 }
