@@ -18,7 +18,9 @@ import (
 
 // Digest is what a message about several notifications shows in every format. Its texts are bounded single lines, as in View.
 type Digest struct {
-	Title    string
+	Title string
+	// Heading is the title without the counts, for a format that shows Counted beside it.
+	Heading  string
 	Severity v1alpha1.NotificationSeverity
 	Note     string
 	Counted  []Counted
@@ -43,7 +45,8 @@ type Entry struct {
 	Symbol    string
 	Severity  v1alpha1.NotificationSeverity
 	Recovered bool
-	// Title says what happened, without the subject. Detail is an error, or who made the change. It can be empty.
+	// Title says what happened, without the subject. Detail is an error, or who made the change. They are empty if they would
+	// repeat the label or the title.
 	Title, Detail string
 	Time          time.Time
 }
@@ -53,19 +56,29 @@ func (m *Message) Digest(most int) Digest {
 	shown := worstFirst(m.Notifications)
 	shown = shown[:min(len(shown), most, MaxNotifications)]
 	return Digest{
-		Title: Title(m), Severity: m.Severity(), Note: m.note(), Counted: m.Counted(), Groups: groups(shown), More: m.more(len(shown)),
+		Title: Title(m), Heading: m.heading(), Severity: m.Severity(), Note: m.note(), Counted: m.Counted(), Groups: groups(shown), More: m.more(len(shown)),
 		Cluster: m.cluster(), Time: m.Time.UTC(),
 	}
 }
 
-// worstFirst sorts notifications by severity, and those of the same severity from the newest to the oldest.
+// heading returns what the counts of a digest are about.
+func (m *Message) heading() string {
+	if m.Thread != "" && len(m.Notifications) > 0 {
+		return subject(&m.Notifications[0])
+	}
+	return summary.Count(m.Total(), "notification")
+}
+
+// worstFirst sorts notifications by severity and event, and those of the same event from the newest to the oldest.
 func worstFirst(notifications []Notification) []*Notification {
 	sorted := make([]*Notification, len(notifications))
 	for i := range notifications {
 		sorted[i] = &notifications[i]
 	}
 	slices.SortStableFunc(sorted, func(a, b *Notification) int {
-		return cmp.Or(cmp.Compare(Rank(b.Severity), Rank(a.Severity)), b.Time.Compare(a.Time))
+		return cmp.Or(
+			cmp.Compare(Rank(b.Severity), Rank(a.Severity)), cmp.Compare(order(a.Event), order(b.Event)), b.Time.Compare(a.Time),
+		)
 	})
 	return sorted
 }
@@ -86,10 +99,14 @@ func groups(notifications []*Notification) []Group {
 }
 
 func entry(n *Notification) Entry {
-	return Entry{
+	e := Entry{
 		Label: Label(n.Event, n.Recovered), Symbol: Symbol(n.Severity, n.Recovered), Severity: n.Severity, Recovered: n.Recovered,
 		Title: summary.Cut(withoutSubject(n), maxTitle), Detail: detail(n), Time: n.Time.UTC(),
 	}
+	if strings.EqualFold(e.Title, e.Label) {
+		e.Title = ""
+	}
+	return e
 }
 
 // withoutSubject returns the headline without the subject, with which it usually begins.

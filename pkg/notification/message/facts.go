@@ -25,7 +25,9 @@ func facts(n *Notification) []Fact {
 	add("Changed by", authors(n.ChangedBy)...)
 	add("Requested by", Value{Text: line(n.Actor, maxName)})
 	add("Reason", Value{Text: sentence(n.Reason)})
-	add("Managed by", Value{Text: sentence(n.ManagedBy)})
+	if manager := sentence(n.ManagedBy); !strings.Contains(sentence(n.Headline), manager) {
+		add("Managed by", Value{Text: manager})
+	}
 	add("Commit", commits(n.Commits)...)
 	if n.Repeated > 0 {
 		add("Repeated", Value{Text: again(n.Repeated) + " since the last notification"})

@@ -15,7 +15,9 @@ import (
 // View is what a message about one notification shows in every format. Its texts are single lines, except Text. They are
 // bounded, and invisible characters are escaped. A format only has to escape its own markup.
 type View struct {
-	Title     string
+	Title string
+	// Short is the title without the subject.
+	Short     string
 	Label     string
 	Symbol    string
 	Severity  v1alpha1.NotificationSeverity
@@ -64,7 +66,7 @@ func (m *Message) View() View {
 	}
 	n := &m.Notifications[0]
 	v := View{
-		Title: Title(m), Label: Label(n.Event, n.Recovered), Symbol: Symbol(n.Severity, n.Recovered), Severity: n.Severity, Recovered: n.Recovered,
+		Title: Title(m), Short: m.short(), Label: Label(n.Event, n.Recovered), Symbol: Symbol(n.Severity, n.Recovered), Severity: n.Severity, Recovered: n.Recovered,
 		Note: m.note(), Link: safeLink(n.Link, maxLink), Cluster: m.cluster(), Time: n.Time.UTC(),
 	}
 	if v.Text = text(m.Text); v.Text != "" {
@@ -101,6 +103,14 @@ func Title(m *Message) string {
 		title = "Test: " + title
 	}
 	return summary.Cut(title, maxTitle)
+}
+
+// short returns the title without the subject. A title by a template is unchanged.
+func (m *Message) short() string {
+	if m.Title != "" || m.Test {
+		return Title(m)
+	}
+	return summary.Cut(withoutSubject(&m.Notifications[0]), maxTitle)
 }
 
 // digestTitle counts the notifications, after their subject if they have the same.

@@ -4,6 +4,7 @@
 package message
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -47,6 +48,11 @@ func wordsFor(event v1alpha1.NotificationEvent) wording {
 	return wording{
 		severity: v1alpha1.SeverityInfo, label: "Notification", noun: "notification", endedLabel: "Resolved", endedNoun: "resolved notification",
 	}
+}
+
+// order returns the position of an event among all, the worst first.
+func order(event v1alpha1.NotificationEvent) int {
+	return slices.IndexFunc(wordings(), func(w wording) bool { return w.event == event })
 }
 
 // Label returns one or two words for what happened, such as Conflict or Conflict resolved.
