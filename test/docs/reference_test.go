@@ -41,7 +41,10 @@ func TestEveryFieldIsNamed(t *testing.T) {
 		"change.md": {
 			v1alpha1.ChangeSpec{}, v1alpha1.ChangedObject{}, v1alpha1.ChangedVersions{}, v1alpha1.ChangeAuthor{}, v1alpha1.ChangeCommit{},
 		},
-		"syncpolicy.md": {v1alpha1.SyncPolicySpec{}, v1alpha1.Retention{}, v1alpha1.ChangeRetention{}, v1alpha1.SyncPolicyStatus{}},
+		"syncpolicy.md": {
+			v1alpha1.SyncPolicySpec{}, v1alpha1.SuspendedWork{}, v1alpha1.Retention{}, v1alpha1.ChangeRetention{}, v1alpha1.Reminders{},
+			v1alpha1.SyncPolicyStatus{},
+		},
 	} {
 		text := readFile(t, filepath.Join(root, "docs/kinds", page))
 		for _, part := range parts {

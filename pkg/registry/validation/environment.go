@@ -15,8 +15,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/environment/ingresshost"
 	"github.com/configbutler/slipstream/pkg/controller/syncwindow"
+	"github.com/configbutler/slipstream/pkg/environment/ingresshost"
 )
 
 const (

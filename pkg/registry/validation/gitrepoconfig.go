@@ -26,6 +26,9 @@ const (
 type Options struct {
 	// AllowInsecureURLs admits repositories at http and file URLs.
 	AllowInsecureURLs bool
+	// ServerNamespace is the namespace of the server. Only NotificationSinks in it can name namespaces. If it is empty,
+	// those in every namespace can.
+	ServerNamespace string
 }
 
 // ValidateGitRepoConfig validates a new GitRepoConfig.

@@ -5,6 +5,7 @@ package validation
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"encoding/pem"
 	"net/url"
@@ -75,7 +76,7 @@ func validateHTTPSink(sink *configbutler.HTTPSink, path *field.Path) field.Error
 	if sink.SecretRef != nil {
 		errs = append(errs, validateNamespacedObjectReference(*sink.SecretRef, path.Child("secretRef"))...)
 	}
-	errs = append(errs, validateCABundle(sink, path.Child("caBundle"))...)
+	errs = append(errs, validateCABundle(sink.CABundle, sink.URL, path)...)
 	return append(errs, validateDuration(sink.Timeout, minSinkTimeout, maxSinkTimeout, path.Child("timeout"))...)
 }
 
@@ -99,7 +100,18 @@ func validateFormat(sink *configbutler.HTTPSink, path *field.Path) field.ErrorLi
 	return errs
 }
 
+// validateSinkURL validates a URL to which the paths of a format are appended.
 func validateSinkURL(raw string, path *field.Path) field.ErrorList {
+	return validateServerURL(raw, path, func(*url.URL) string {
+		if strings.ContainsAny(raw, "?#") {
+			return "must not contain a query or a fragment: the paths of the format come after it"
+		}
+		return ""
+	})
+}
+
+// validateServerURL validates the URL of a server. refused returns why else a URL is invalid, or an empty string.
+func validateServerURL(raw string, path *field.Path, refused func(*url.URL) string) field.ErrorList {
 	refuse := func(detail string) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, withoutCredentials(raw), detail)}
 	}
@@ -115,21 +127,19 @@ func validateSinkURL(raw string, path *field.Path) field.ErrorList {
 	if err != nil {
 		return refuse(sinkURLAllowed)
 	}
-	if detail := refusedSinkURL(parsed, raw); detail != "" {
+	if detail := cmp.Or(refusedServerURL(parsed), refused(parsed)); detail != "" {
 		return refuse(detail)
 	}
 	return nil
 }
 
-// refusedSinkURL returns why the paths of a format cannot be appended to a URL, or an empty string.
-func refusedSinkURL(u *url.URL, raw string) string {
+// refusedServerURL returns why a URL is not that of an HTTP server, or an empty string.
+func refusedServerURL(u *url.URL) string {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return sinkURLAllowed
 	case u.User != nil:
 		return "must not contain credentials, which belong into the Secret that secretRef names"
-	case strings.ContainsAny(raw, "?#"):
-		return "must not contain a query or a fragment: the paths of the format come after it"
 	case u.Hostname() == "":
 		return "must name a host"
 	case !isPort(u.Port()):
@@ -147,20 +157,25 @@ func isPort(text string) bool {
 	return err == nil && port > 0
 }
 
-// validateCABundle checks that a bundle only holds certificates. Errors do not quote its content.
-func validateCABundle(sink *configbutler.HTTPSink, path *field.Path) field.ErrorList {
-	if len(sink.CABundle) == 0 {
-		return nil
-	}
-	refuse := func(detail string) field.ErrorList { return field.ErrorList{field.Invalid(path, "***", detail)} }
-	if len(sink.CABundle) > maxCABundle {
-		return field.ErrorList{field.TooLong(path, "", maxCABundle)}
-	}
-	if scheme, _, _ := strings.Cut(sink.URL, "://"); strings.EqualFold(scheme, "http") {
+// validateCABundle validates the field caBundle beside the field url.
+func validateCABundle(bundle []byte, url string, path *field.Path) field.ErrorList {
+	path = path.Child("caBundle")
+	if scheme, _, _ := strings.Cut(url, "://"); len(bundle) > 0 && strings.EqualFold(scheme, "http") {
 		return field.ErrorList{field.Forbidden(path, "must be absent unless url is an https URL")}
 	}
-	if detail := refusedCertificates(sink.CABundle); detail != "" {
-		return refuse(detail)
+	return validateCertificates(bundle, path)
+}
+
+// validateCertificates checks that a bundle only holds certificates. Errors do not quote its content.
+func validateCertificates(bundle []byte, path *field.Path) field.ErrorList {
+	switch {
+	case len(bundle) == 0:
+		return nil
+	case len(bundle) > maxCABundle:
+		return field.ErrorList{field.TooLong(path, "", maxCABundle)}
+	}
+	if detail := refusedCertificates(bundle); detail != "" {
+		return field.ErrorList{field.Invalid(path, "***", detail)}
 	}
 	return nil
 }

@@ -92,8 +92,13 @@ func isFalse(value *bool) bool { return value != nil && !*value }
 
 // validateSourceNames validates a set of names. refused returns why a name is invalid.
 func validateSourceNames(names []string, refused func(string) string, path *field.Path) field.ErrorList {
-	if n := len(names); n > v1alpha1.MaxSourceNames {
-		return field.ErrorList{field.TooMany(path, n, v1alpha1.MaxSourceNames)}
+	return validateBoundedSet(names, v1alpha1.MaxSourceNames, refused, path)
+}
+
+// validateBoundedSet validates a set of at most a number of names. refused returns why a name is invalid.
+func validateBoundedSet(names []string, most int, refused func(string) string, path *field.Path) field.ErrorList {
+	if n := len(names); n > most {
+		return field.ErrorList{field.TooMany(path, n, most)}
 	}
 	errs := validateSet(names, path)
 	for i, name := range names {

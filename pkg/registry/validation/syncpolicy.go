@@ -26,6 +26,7 @@ const (
 	maxRecords       = 100000
 	maxDismissals    = 1000
 	maxTrackingMarks = 100
+	maxReminders     = 10
 
 	maxChangeAge        = 10 * year
 	minChanges          = 1000
@@ -70,6 +71,7 @@ func validateSyncPolicySpec(spec *configbutler.SyncPolicySpec, path *field.Path)
 	errs = append(errs, validateRetryPolicy(&spec.Retry, path.Child("retry"))...)
 	errs = append(errs, validateRetention(&spec.Retention, path.Child("retention"))...)
 	errs = append(errs, validateChangeRetention(&spec.Changes, path.Child("changes"))...)
+	errs = append(errs, validateReminders(&spec.Reminders, path.Child("reminders"))...)
 	errs = append(errs, validateRange(spec.MaxDismissals, 1, maxDismissals, path.Child("maxDismissals"))...)
 	return append(errs, validateTrackingMarks(spec.TrackingMarks, path.Child("trackingMarks"))...)
 }
@@ -111,6 +113,26 @@ func validateChangeRetention(retention *configbutler.ChangeRetention, path *fiel
 	errs := validateDuration(retention.TTL, time.Hour, maxChangeAge, path.Child("ttl"))
 	errs = append(errs, validateRange(retention.MaxTotal, minChanges, maxChanges, path.Child("maxTotal"))...)
 	return append(errs, validateRange(retention.MaxPerObject, 1, maxChangesPerObject, path.Child("maxPerObject"))...)
+}
+
+func validateReminders(reminders *configbutler.Reminders, path *field.Path) field.ErrorList {
+	after, every := path.Child("after"), path.Child("every")
+	if n := len(reminders.After); n > maxReminders {
+		return field.ErrorList{field.TooMany(after, n, maxReminders)}
+	}
+	var errs field.ErrorList
+	for i := range reminders.After {
+		at := &reminders.After[i]
+		errs = append(errs, validateDuration(at, time.Minute, year, after.Index(i))...)
+		if i > 0 && at.Duration <= reminders.After[i-1].Duration {
+			errs = append(errs, field.Invalid(after.Index(i), at.Duration.String(),
+				fmt.Sprintf("must be more than the time before it, %s: the times are in ascending order", short(reminders.After[i-1].Duration))))
+		}
+	}
+	if interval := reminders.Every; interval != nil && interval.Duration != 0 && len(validateDuration(interval, time.Hour, year, every)) > 0 {
+		errs = append(errs, field.Invalid(every, interval.Duration.String(), "must be 0s for no further reminders, or at least 1h and at most 8760h"))
+	}
+	return errs
 }
 
 func validateArchive(archive *configbutler.Archive, path *field.Path) field.ErrorList {

@@ -33,7 +33,7 @@ func TestSyncPolicy(t *testing.T) {
 	destination := &configbutler.NamespacedObjectReference{Namespace: "team-a", Name: "records"}
 	checkChanges(t, syncPolicy, validation.ValidateSyncPolicy, validation.ValidateSyncPolicyUpdate, []change[pol]{
 		{name: "everything stopped", do: func(p pol) {
-			p.Spec.Suspend = configbutler.SuspendedWork{EnvironmentAutoSync: true, DependencyAutoSync: true, CatalogNotices: true, Pipelines: true}
+			p.Spec.Suspend = configbutler.SuspendedWork{EnvironmentAutoSync: true, DependencyAutoSync: true, CatalogNotices: true, Pipelines: true, Notifications: true}
 		}},
 		{name: "an archive", do: func(p pol) { p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveFile} }},
 		{name: "an archive in Git", do: func(p pol) {
@@ -113,6 +113,28 @@ func TestSyncPolicy(t *testing.T) {
 				p.Spec.Retention.Archive = &configbutler.Archive{Type: configbutler.ArchiveFile, DestinationRef: destination}
 			},
 			path: "spec.retention.archive.destinationRef", says: "unless type is GitDestination",
+		},
+		{name: "no reminders", do: func(p pol) {
+			p.Spec.Reminders = configbutler.Reminders{After: []metav1.Duration{}, Every: lasting(0)}
+		}},
+		{name: "reminders", do: func(p pol) {
+			p.Spec.Reminders.After = []metav1.Duration{*lasting(time.Minute), *lasting(8760 * time.Hour)}
+		}},
+		{
+			name: "more reminders than there may be", do: func(p pol) { p.Spec.Reminders.After = make([]metav1.Duration, 11) },
+			path: "spec.reminders.after", says: "at most 10",
+		},
+		{
+			name: "a reminder at once", do: func(p pol) { p.Spec.Reminders.After[0] = *lasting(time.Second) },
+			path: "spec.reminders.after[0]", says: "at least 1m and at most 8760h",
+		},
+		{
+			name: "reminders in another order", do: func(p pol) { p.Spec.Reminders.After[1] = p.Spec.Reminders.After[0] },
+			path: "spec.reminders.after[1]", says: "must be more than the time before it, 24h",
+		},
+		{
+			name: "reminders all the time", do: func(p pol) { p.Spec.Reminders.Every = lasting(time.Minute) },
+			path: "spec.reminders.every", says: "0s for no further reminders, or at least 1h and at most 8760h",
 		},
 		{
 			name: "no dismissal", do: func(p pol) { p.Spec.MaxDismissals = ptr.To(int32(0)) },

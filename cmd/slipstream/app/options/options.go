@@ -289,6 +289,7 @@ func (o *Options) ApplyTo(
 		return fmt.Errorf("applying the generic options: %w", err)
 	}
 	config.Validation.AllowInsecureURLs = o.Git.AllowInsecure
+	config.Validation.ServerNamespace = o.Namespace
 	recommended := *o.Recommended
 	recommended.Etcd = nil
 	recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
