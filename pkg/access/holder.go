@@ -83,6 +83,15 @@ func Sending(pipeline *v1alpha1.SyncPipeline) Holder {
 	return userHolder(by, "nothing is sent until they may, or until a user who may sets spec.suspend to true and back")
 }
 
+// Notifying returns the holder whose permissions apply to what a NotificationSink sends.
+func Notifying(sink *v1alpha1.NotificationSink) Holder {
+	by := sink.Status.EditedBy
+	if by == nil {
+		return Holder{remedy: "to have had it sent: nothing is, until a user who may sets spec.suspend to true and back"}
+	}
+	return userHolder(by, "nothing is sent until they may, or until a user who may sets spec.suspend to true and back")
+}
+
 // userHolder returns the holder for a user with the groups of the user's request.
 func userHolder(by *v1alpha1.AutomatedBy, remedy string) Holder {
 	return Holder{user: user.DefaultInfo{Name: by.Username, UID: string(by.UID), Groups: by.Groups}, remedy: remedy}
