@@ -101,7 +101,7 @@ func applyOptions(opts *options.Options, config *apiserver.Config, rules *mirror
 		}
 		rules.Types, err = watch.NewTypes(clients.Discovery, clients.Metadata, opts.Mirror.DiscoveryRefresh)
 		return admission.PluginInitializers{
-			callerrights.NewInitializer(rules, references), placement.NewInitializer(opts.Namespace, references),
+			callerrights.NewInitializer(rules, references, opts.Namespace), placement.NewInitializer(opts.Namespace, references),
 		}, err
 	})
 	return clients, err

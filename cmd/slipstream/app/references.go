@@ -93,6 +93,11 @@ func (r *references) SyncStatus(ctx context.Context, namespace, name string) (*v
 	return r.client.ConfigbutlerV1alpha1().SyncStatuses(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
+// NotificationSink returns a NotificationSink.
+func (r *references) NotificationSink(ctx context.Context, namespace, name string) (*v1alpha1.NotificationSink, error) {
+	return r.client.ConfigbutlerV1alpha1().NotificationSinks(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
 // HasNamespace reports whether a namespace exists.
 func (r *references) HasNamespace(ctx context.Context, name string) (bool, error) {
 	_, err := r.cluster.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})

@@ -81,14 +81,11 @@ func (p *Plugin) catalogOf(ctx context.Context, e *v1alpha1.Environment) (*v1alp
 	return catalog, nil
 }
 
-// requirementsOfRequest returns the permissions for a request at a subresource. It returns none if the object does not
-// exist: executing the request reports that.
-func (p *Plugin) requirementsOfRequest(ctx context.Context, a admission.Attributes) (requirements, error) {
+// requirementsOfEnvironmentRequest returns the permissions for a request that syncs an environment, and none for other
+// requests.
+func (p *Plugin) requirementsOfEnvironmentRequest(ctx context.Context, a admission.Attributes) (requirements, error) {
 	e, err := p.environmentOf(ctx, a)
-	if apierrors.IsNotFound(err) || err == nil && e == nil {
-		return requirements{}, nil
-	}
-	if err != nil {
+	if err != nil || e == nil {
 		return requirements{}, err
 	}
 	return p.requirementsOfSync(ctx, e)

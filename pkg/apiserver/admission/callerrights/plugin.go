@@ -11,7 +11,8 @@
 //   - a destination or a repository: to read what existing rules send there;
 //   - a catalog: to read in its source what it shows;
 //   - an environment, or a request to sync it: to write in its target what syncs write there;
-//   - a pipeline: to list what it sends, and to use what its sinks use.
+//   - a pipeline: to list what it sends, and to use what its sinks use;
+//   - a notification sink, or a request to test it: to list what it notifies of, and to use what its receiver uses.
 //
 // Deletions, status and metadata only depend on RBAC for the kinds themselves.
 package callerrights
@@ -43,6 +44,8 @@ type Plugin struct {
 	authorizer authorizer.Authorizer
 	resolver   access.Resolver
 	references References
+	// namespace is the namespace of the server.
+	namespace string
 	// kinds converts objects to v1alpha1.
 	kinds *runtime.Scheme
 }
@@ -68,32 +71,37 @@ func New() *Plugin {
 
 // wantsSources is implemented by plugins that NewInitializer initializes.
 type wantsSources interface {
-	setSources(resolver access.Resolver, references References)
+	setSources(sources)
 }
 
-// sourcesInitializer sets the resolver and the references of plugins.
-type sourcesInitializer struct {
+// sources are what a plugin reads.
+type sources struct {
 	resolver   access.Resolver
 	references References
+	namespace  string
 }
 
+// sourcesInitializer sets the sources of plugins.
+type sourcesInitializer struct{ sources }
+
 // NewInitializer returns an initializer that lets the plugin resolve rules as controllers do, and list existing ones.
-func NewInitializer(resolver access.Resolver, references References) admission.PluginInitializer {
-	return sourcesInitializer{resolver, references}
+// namespace is that of the server.
+func NewInitializer(resolver access.Resolver, references References, namespace string) admission.PluginInitializer {
+	return sourcesInitializer{sources{resolver, references, namespace}}
 }
 
 // Initialize implements admission.PluginInitializer.
 func (i sourcesInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(wantsSources); ok {
-		wants.setSources(i.resolver, i.references)
+		wants.setSources(i.sources)
 	}
 }
 
 // SetAuthorizer sets the authorizer, which is also that of the server's requests.
 func (p *Plugin) SetAuthorizer(a authorizer.Authorizer) { p.authorizer = a }
 
-func (p *Plugin) setSources(resolver access.Resolver, references References) {
-	p.resolver, p.references = resolver, references
+func (p *Plugin) setSources(from sources) {
+	p.resolver, p.references, p.namespace = from.resolver, from.references, from.namespace
 }
 
 // ValidateInitialization returns an error if a dependency is missing.

@@ -118,7 +118,7 @@ func pluginAmong(
 	t.Helper()
 	p := callerrights.New()
 	p.SetAuthorizer(authorizer.AuthorizerFunc(r.Authorize))
-	callerrights.NewInitializer(resolver, references).Initialize(p)
+	callerrights.NewInitializer(resolver, references, "slipstream-system").Initialize(p)
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
@@ -449,7 +449,7 @@ func TestAPluginMustBeInitialized(t *testing.T) {
 	if p.ValidateInitialization() == nil {
 		t.Error("a plugin without types is accepted")
 	}
-	callerrights.NewInitializer(cluster(), nil).Initialize(p)
+	callerrights.NewInitializer(cluster(), nil, "").Initialize(p)
 	if p.ValidateInitialization() == nil {
 		t.Error("a plugin without references is accepted")
 	}

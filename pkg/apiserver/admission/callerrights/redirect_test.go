@@ -34,6 +34,7 @@ type existing struct {
 	catalogs     []configbutler.AppCatalog
 	environments []configbutler.Environment
 	syncs        []configbutler.SyncStatus
+	sinks        []configbutler.NotificationSink
 	namespaces   []string
 	fails        string
 }
@@ -74,6 +75,11 @@ func (e existing) Environment(_ context.Context, namespace, name string) (*v1alp
 func (e existing) SyncStatus(_ context.Context, namespace, name string) (*v1alpha1.SyncStatus, error) {
 	syncs := inVersion(e.syncs, v1alpha1.Convert_configbutler_SyncStatus_To_v1alpha1_SyncStatus)
 	return called(syncs, namespace, name, e.fault("record"))
+}
+
+func (e existing) NotificationSink(_ context.Context, namespace, name string) (*v1alpha1.NotificationSink, error) {
+	sinks := inVersion(e.sinks, v1alpha1.Convert_configbutler_NotificationSink_To_v1alpha1_NotificationSink)
+	return called(sinks, namespace, name, e.fault("sink"))
 }
 
 func (e existing) HasNamespace(_ context.Context, name string) (bool, error) {

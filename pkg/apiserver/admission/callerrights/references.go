@@ -24,6 +24,7 @@ type References interface {
 	AppCatalog(ctx context.Context, namespace, name string) (*v1alpha1.AppCatalog, error)
 	Environment(ctx context.Context, namespace, name string) (*v1alpha1.Environment, error)
 	SyncStatus(ctx context.Context, namespace, name string) (*v1alpha1.SyncStatus, error)
+	NotificationSink(ctx context.Context, namespace, name string) (*v1alpha1.NotificationSink, error)
 
 	// HasNamespace reports whether a namespace exists in the cluster.
 	HasNamespace(ctx context.Context, name string) (bool, error)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 
@@ -36,6 +37,33 @@ func (p *Plugin) requirementsOf(ctx context.Context, a admission.Attributes) (re
 		return requirements{}, err
 	}
 	return p.requirementsOfChange(ctx, changed)
+}
+
+// requirementsOfRequest returns the permissions for a request at a subresource. It returns none if the object does not
+// exist: executing the request reports that.
+func (p *Plugin) requirementsOfRequest(ctx context.Context, a admission.Attributes) (requirements, error) {
+	find := p.requirementsOfEnvironmentRequest
+	if a.GetResource().Resource == "notificationsinks" {
+		find = p.requirementsOfNotificationRequest
+	}
+	found, err := find(ctx, a)
+	if apierrors.IsNotFound(err) {
+		return requirements{}, nil
+	}
+	return found, err
+}
+
+// requirementsOfNotificationRequest returns the permissions for a test of a sink: the server sends with the Secret of the
+// sink.
+func (p *Plugin) requirementsOfNotificationRequest(ctx context.Context, a admission.Attributes) (requirements, error) {
+	if a.GetSubresource() != "test" {
+		return requirements{}, nil
+	}
+	sink, err := p.references.NotificationSink(ctx, a.GetNamespace(), a.GetName())
+	if err != nil {
+		return requirements{}, fmt.Errorf("reading the sink: %w", err)
+	}
+	return p.requirementsOfNotificationSink(sink), nil
 }
 
 // changeOf returns the change that a request makes.
@@ -88,6 +116,12 @@ func (p *Plugin) requirementsOfChange(ctx context.Context, c change) (requiremen
 		return p.requirementsOfEnvironment(ctx, o, c.old)
 	case *v1alpha1.SyncPipeline:
 		return p.requirementsOfPipeline(o, c.old), nil
+	case *v1alpha1.NotificationSink:
+		before, ok := c.old.(*v1alpha1.NotificationSink)
+		if ok && access.NotificationSendsNoMore(&o.Spec, &before.Spec) {
+			return requirements{}, nil
+		}
+		return p.requirementsOfNotificationSink(o), nil
 	}
 	return requirements{}, nil
 }
@@ -124,4 +158,10 @@ func (p *Plugin) requirementsOfPipeline(pipeline *v1alpha1.SyncPipeline, old run
 	}
 	permissions, warnings := access.OfPipeline(p.resolver, pipeline)
 	return requirements{permissions: permissions, warnings: warnings}
+}
+
+// requirementsOfNotificationSink returns what a sink sends and what its receiver uses. As for a pipeline, a change that
+// sends more, or elsewhere, requires all of it.
+func (p *Plugin) requirementsOfNotificationSink(sink *v1alpha1.NotificationSink) requirements {
+	return requirements{permissions: access.OfNotificationSink(sink, p.namespace)}
 }
