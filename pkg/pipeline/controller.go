@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/access"
+	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 	"github.com/configbutler/slipstream/pkg/controller"
-	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 )
 
 // Config is what a Controller needs beside controller.Shared. All fields are required.
@@ -20,7 +20,7 @@ type Config struct {
 	// Resolver returns the types that a pipeline selects.
 	Resolver access.Resolver
 	// Dial connects to sinks.
-	Dial delivery.Dial
+	Dial outbound.Dial
 	// SinkClient returns the client that reads the Secret of one sink and creates its Jobs.
 	SinkClient func() (kubernetes.Interface, error)
 }

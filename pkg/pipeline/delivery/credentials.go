@@ -7,35 +7,32 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
 	// keyToken is the key of the bearer token in a Secret.
 	keyToken = "token"
-	// maxSecret is larger than the headers that servers accept.
-	maxSecret = 16 << 10
+	// maxShown bounds the bytes of a response that are shown.
+	maxShown = 200
 )
 
 // credentials authenticate to a receiver. The zero value sends none. No formatting verb prints their values.
 type credentials struct {
 	token, username, password string
-	// encodings are the forms in which a response may quote them.
-	encodings []encodedSecret
+	redactor                  outbound.Redactor
 }
 
 var _ fmt.Formatter = credentials{}
 
 // Format writes a placeholder for every verb.
-func (credentials) Format(state fmt.State, _ rune) { _, _ = state.Write([]byte(redacted)) }
+func (credentials) Format(state fmt.State, _ rune) { _, _ = state.Write([]byte(outbound.Redacted)) }
 
 // readCredentials reads the credentials from a Secret. Its errors are shown to users and quote nothing of the Secret.
 func readCredentials(
@@ -44,37 +41,36 @@ func readCredentials(
 	if ref == nil {
 		return credentials{}, nil
 	}
-	secret, err := secrets.Secrets(ref.Namespace).Get(ctx, ref.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return credentials{}, fmt.Errorf("there is no Secret %s/%s, which secretRef names; create it", ref.Namespace, ref.Name)
-	case err != nil:
-		return credentials{}, fmt.Errorf("read the Secret %s/%s: %w", ref.Namespace, ref.Name, err)
+	secret, err := outbound.ReadSecret(ctx, secrets.Secrets(ref.Namespace).Get, ref.Namespace, ref.Name)
+	if err != nil {
+		return credentials{}, err
 	}
 	return credentialsOf(secret)
 }
 
-func credentialsOf(secret *corev1.Secret) (credentials, error) {
-	// Files and shells add a newline to the end of a value.
-	value := func(key string) string { return strings.TrimRight(string(secret.Data[key]), "\r\n") }
-	c := credentials{
-		token: value(keyToken), username: value(corev1.BasicAuthUsernameKey), password: value(corev1.BasicAuthPasswordKey),
+func credentialsOf(secret outbound.Secret) (credentials, error) {
+	token, err := secret.HeaderValue(keyToken)
+	if err != nil {
+		return credentials{}, err
 	}
-	named := secret.Namespace + "/" + secret.Name
+	c := credentials{token: token, username: secret.Value(corev1.BasicAuthUsernameKey), password: secret.Value(corev1.BasicAuthPasswordKey)}
+	if err := secret.CheckLength(c.username, c.password); err != nil {
+		return credentials{}, err
+	}
 	switch {
-	case strings.ContainsFunc(c.token, unicode.IsControl):
-		return credentials{}, fmt.Errorf("the token in the Secret %s has characters that no header can have, such as a line break; "+
-			"write it again",
-			named)
-	case len(c.token) > maxSecret || len(c.username)+len(c.password) > maxSecret:
-		return credentials{}, fmt.Errorf("what the Secret %s holds is longer than %d characters, which no header can be", named, maxSecret)
 	case c.token != "":
 		c.username, c.password = "", ""
 	case c.username == "" || c.password == "":
-		return credentials{}, fmt.Errorf("the Secret %s has neither token nor username and password; add one of the two", named)
+		return credentials{}, outbound.InvalidSecret("the Secret %s has neither token nor username and password; add one of the two", secret.Name)
 	}
-	c.encodings = encodingsOf(c)
+	// Basic authentication encodes both. One of token and password is empty.
+	c.redactor = outbound.NewRedactor([]string{c.token, c.password}, c.username+":"+c.token+c.password)
 	return c, nil
+}
+
+// redact returns the printable line that is shown of a text from a receiver.
+func (c credentials) redact(text string) string {
+	return summary.Cut(summary.Line(c.redactor.Redact(text)), maxShown)
 }
 
 // authorize sets the Authorization header.

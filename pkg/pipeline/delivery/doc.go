@@ -8,8 +8,8 @@
 //
 // # HTTP
 //
-// pkg/pipeline/format encodes a batch as calls and interprets the responses. URLs and responses are untrusted. Connections use the dialer
-// of pkg/access/egress, and only to the host that the sink names. At most 64 KiB of a response are read, within the timeout of
+// pkg/pipeline/format encodes a batch as calls and interprets the responses. pkg/access/egress/outbound makes the calls: URLs and responses
+// are untrusted. Connections are only to the host that the sink names. At most 64 KiB of a response are read, within the timeout of
 // the call. A message shows a response as one printable line without the credentials, which are read for each batch and not cached.
 //
 // # Jobs

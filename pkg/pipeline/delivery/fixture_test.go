@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
@@ -30,7 +31,7 @@ type fixture struct {
 	*testing.T
 	cluster *fake.Clientset
 	spec    v1alpha1.HTTPSink
-	dial    delivery.Dial
+	dial    outbound.Dial
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -117,7 +118,7 @@ func batch(size int) item.Batch {
 }
 
 // failingDial returns a dialer that always fails.
-func failingDial(err error) delivery.Dial {
+func failingDial(err error) outbound.Dial {
 	return func(context.Context, string, string) (net.Conn, error) { return nil, err }
 }
 

@@ -7,26 +7,23 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
-// userAgent is the User-Agent header of calls.
-const userAgent = "slipstream"
-
 // Config is what all HTTP sinks share.
 type Config struct {
 	// Secrets reads the credentials for each batch.
 	Secrets corev1client.SecretsGetter
-	Dial    Dial
+	Dial    outbound.Dial
 	Clock   clock.PassiveClock
 }
 
@@ -37,7 +34,7 @@ type HTTP struct {
 	spec   v1alpha1.HTTPSink
 	base   *url.URL
 	format format.Format
-	client *http.Client
+	client *outbound.Client
 }
 
 var _ Sink = &HTTP{}
@@ -52,7 +49,7 @@ func NewHTTP(config Config, source format.Source, spec v1alpha1.HTTPSink) (*HTTP
 	if err != nil {
 		return nil, err
 	}
-	client, err := newClient(config.Dial, spec.CABundle)
+	client, err := outbound.NewClient(config.Dial, spec.CABundle)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +57,7 @@ func NewHTTP(config Config, source format.Source, spec v1alpha1.HTTPSink) (*HTTP
 }
 
 // Close closes idle connections. A connection whose response is still being read closes after its idle timeout.
-func (h *HTTP) Close() { h.client.CloseIdleConnections() }
+func (h *HTTP) Close() { h.client.Close() }
 
 // Deliver makes the calls of a batch.
 func (h *HTTP) Deliver(ctx context.Context, batch item.Batch, record RecordFunc) error {
@@ -94,13 +91,13 @@ func (h *HTTP) Deliver(ctx context.Context, batch item.Batch, record RecordFunc)
 func (h *HTTP) call(ctx context.Context, call format.Call, creds credentials) format.Result {
 	received, err := h.post(ctx, call, creds)
 	if err != nil {
-		return format.Result{Outcome: format.Retry, Message: creds.redact(explain(err, h.base.Host, h.spec.Timeout.Duration))}
+		return format.Result{Outcome: format.Retry, Message: creds.redact(h.explain(err))}
 	}
-	result := h.format.Interpret(call, received.status, received.header, received.body)
+	result := h.format.Interpret(call, received.Status, received.Header, received.Body)
 	if result.Outcome == format.Retry {
-		result.RetryAfter = max(min(result.RetryAfter, maxRetryAfter), retryAfter(received.header, h.config.Clock.Now()))
+		result.RetryAfter = max(min(result.RetryAfter, outbound.MaxRetryAfter), outbound.RetryAfter(received.Header, h.config.Clock.Now()))
 	}
-	result.Message = creds.redact(h.authHint(received.status) + result.Message)
+	result.Message = creds.redact(h.authHint(received.Status) + result.Message)
 	return result
 }
 
@@ -115,34 +112,25 @@ func (h *HTTP) authHint(status int) string {
 	return fmt.Sprintf("the receiver refuses the credentials in the Secret %s/%s: ", h.spec.SecretRef.Namespace, h.spec.SecretRef.Name)
 }
 
-// response is a response with the first bytes of its body.
-type response struct {
-	status int
-	header http.Header
-	body   []byte
+// explain describes why a call got no response.
+func (h *HTTP) explain(err error) string {
+	server := outbound.Server{
+		Host: h.base.Host, HostField: "the host of url", PortField: "the port of url",
+		Timeout: h.spec.Timeout.Duration, TimeoutHint: "a longer timeout may help",
+	}
+	return server.Explain(err)
 }
 
 // post makes a call. The timeout includes reading the response.
-func (h *HTTP) post(ctx context.Context, call format.Call, creds credentials) (response, error) {
+func (h *HTTP) post(ctx context.Context, call format.Call, creds credentials) (outbound.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.spec.Timeout.Duration)
 	defer cancel()
 	request, err := h.newRequest(ctx, call)
 	if err != nil {
-		return response{}, err
+		return outbound.Response{}, err
 	}
 	creds.authorize(request)
-	received, err := h.client.Do(request)
-	if err != nil {
-		// Otherwise the transport keeps dialing for later calls, forever if the host never responds.
-		h.client.CloseIdleConnections()
-		return response{}, err
-	}
-	defer func() { _ = received.Body.Close() }()
-	body, err := readBody(received)
-	if err != nil {
-		return response{}, fmt.Errorf("read the answer (%s): %w", received.Status, err)
-	}
-	return response{received.StatusCode, received.Header, body}, nil
+	return h.client.Do(request)
 }
 
 func (h *HTTP) newRequest(ctx context.Context, call format.Call) (*http.Request, error) {
@@ -155,22 +143,5 @@ func (h *HTTP) newRequest(ctx context.Context, call format.Call) (*http.Request,
 		return nil, err
 	}
 	request.Header = call.Header.Clone()
-	request.Header.Set("User-Agent", userAgent)
-	// Calls are idempotent. This key, which the transport does not send, makes it retry on a new connection when the receiver has
-	// closed the idle one.
-	request.Header["Idempotency-Key"] = nil
 	return request, nil
-}
-
-// readBody reads the part of a response that is used. A compressed body, which was not requested, counts as empty, and so does the
-// stream after a protocol switch, which the timeout of the call does not end.
-func readBody(received *http.Response) ([]byte, error) {
-	if received.StatusCode == http.StatusSwitchingProtocols {
-		return nil, nil
-	}
-	body, err := io.ReadAll(io.LimitReader(received.Body, maxResponse))
-	if encoding := received.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		body = nil
-	}
-	return body, err
 }

@@ -1,45 +1,67 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package delivery
+package outbound
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
-
-	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 const (
-	redacted = "[REDACTED]"
-	// maxShown bounds the bytes of a response that are shown.
-	maxShown = 200
-	// maxSearched bounds the bytes of a response that are searched for credentials: more than are shown, and few enough for a hostile one.
+	// Redacted replaces secrets.
+	Redacted = "[REDACTED]"
+	// maxSearched bounds the bytes of a text that are searched for secrets: more than are shown, and few enough for a hostile one.
 	maxSearched = 1 << 10
 )
 
-// redact returns the printable line that is shown of a text from a receiver. The credentials are replaced before the text is cut, so that
-// no part of them is left at its end.
-func (c credentials) redact(text string) string {
-	text = strings.Map(func(r rune) rune {
+// Redactor replaces secrets in the texts of servers. The zero value replaces none.
+type Redactor struct {
+	// encodings are the forms in which a text may quote them.
+	encodings []encodedSecret
+}
+
+// NewRedactor returns a Redactor of secrets, empty ones aside. composed are texts that contain secrets and are sent in base64 only.
+func NewRedactor(secrets []string, composed ...string) Redactor {
+	var r Redactor
+	for _, secret := range secrets {
+		if secret != "" {
+			r.encodings = append(r.encodings, encodedSecret{text: secret})
+		}
+	}
+	for _, text := range slices.Concat(composed, secrets) {
+		if text == "" {
+			continue
+		}
+		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			r.encodings = append(r.encodings, encodedSecret{encoding.EncodeToString([]byte(text)), true})
+		}
+	}
+	return r
+}
+
+// Redact returns the first bytes of a text without secrets and without characters that cannot be printed. It is redacted before the caller
+// truncates it to what is shown, so that no part of a secret is left at its end.
+func (r Redactor) Redact(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
 			return r
 		}
 		return ' '
-	}, strings.ToValidUTF8(c.mask(text), "?"))
-	return summary.Cut(summary.Line(text), maxShown)
+	}, strings.ToValidUTF8(r.mask(text), "?"))
 }
 
-// mask replaces the credentials in the first bytes of a text, and drops the rest.
-func (c credentials) mask(text string) string {
+// mask replaces the secrets in the first bytes of a text, and drops the rest.
+func (r Redactor) mask(text string) string {
 	var masked strings.Builder
 	for at := 0; at < min(len(text), maxSearched); {
-		if length := c.prefixLength(text[at:]); length > 0 {
-			masked.WriteString(redacted)
+		if length := r.prefixLength(text[at:]); length > 0 {
+			masked.WriteString(Redacted)
 			at += length
 			continue
 		}
@@ -49,9 +71,9 @@ func (c credentials) mask(text string) string {
 	return masked.String()
 }
 
-// prefixLength returns the length of the credentials with which a text begins, 0 if it does not.
-func (c credentials) prefixLength(text string) int {
-	for _, encoded := range c.encodings {
+// prefixLength returns the length of the secret with which a text begins, 0 if there is none.
+func (r Redactor) prefixLength(text string) int {
+	for _, encoded := range r.encodings {
 		if length := encoded.prefixLength(text); length > 0 {
 			return length
 		}
@@ -59,28 +81,12 @@ func (c credentials) prefixLength(text string) int {
 	return 0
 }
 
-// encodedSecret is a form in which servers quote credentials: plain, or in base64. Either may be escaped for a URL or for JSON, in whole or
+// encodedSecret is a form in which servers quote a secret: plain, or in base64. Either may be escaped for a URL or for JSON, in whole or
 // in part.
 type encodedSecret struct {
 	text string
 	// padded reports whether base64 padding may follow.
 	padded bool
-}
-
-func encodingsOf(c credentials) []encodedSecret {
-	var all []encodedSecret
-	for _, secret := range []string{c.token, c.password} {
-		if secret == "" {
-			continue
-		}
-		all = append(all, encodedSecret{text: secret})
-		for _, plain := range []string{c.username + ":" + secret, secret} {
-			for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-				all = append(all, encodedSecret{encoding.EncodeToString([]byte(plain)), true})
-			}
-		}
-	}
-	return all
 }
 
 // prefixLength returns the length of the secret with which a text begins, its escapes and padding included; 0 if it does not.

@@ -1,0 +1,8 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package outbound makes requests to servers that users name. Neither these servers nor their responses are trusted.
+//
+// Connections use the dialer of pkg/access/egress. At most 64 KiB of a response are read. Secrets that a server quotes are replaced before
+// its text is shown.
+package outbound
