@@ -1,0 +1,229 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/klog/v2"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/notification/observe"
+)
+
+const (
+	// changesRetry is the time between two attempts to read Changes.
+	changesRetry = time.Second
+	// changesPage is how many Changes are listed at a time.
+	changesPage = 500
+)
+
+// errWatchEnded is returned when a watch of Changes ends, as each does after a while.
+var errWatchEnded = errors.New("the watch has ended")
+
+// wakeChanges has the collection of Changes begin again where the sinks need it.
+func (s *sinks) wakeChanges() {
+	select {
+	case s.changesNeeded <- struct{}{}:
+	default:
+	}
+}
+
+// collectChanges collects Changes for the sinks that need them until ctx ends. Each sink continues where its ledger ends.
+func (s *sinks) collectChanges(ctx context.Context) {
+	for ctx.Err() == nil {
+		delay, err := s.collectOnce(ctx)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errWatchEnded) {
+			klog.FromContext(ctx).Error(err, "Failed to read Changes for notifications, retrying", "retryAfter", changesRetry)
+		}
+		if !delay {
+			continue
+		}
+		timer := s.shared.Clock.NewTimer(changesRetry)
+		select {
+		case <-ctx.Done():
+		case <-timer.C():
+		case <-s.changesNeeded:
+		}
+		timer.Stop()
+	}
+}
+
+// collectOnce collects Changes until the watch ends or the sinks change. It reports whether to wait before the next call.
+func (s *sinks) collectOnce(ctx context.Context) (delay bool, err error) {
+	from, needed := s.changesFrom()
+	if !needed {
+		select {
+		case <-ctx.Done():
+		case <-s.changesNeeded:
+		}
+		return false, nil
+	}
+	if from == 0 {
+		return false, s.beginChanges(ctx)
+	}
+	err = s.watchChanges(ctx, from)
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return false, s.listChanges(ctx)
+	}
+	return err != nil && !errors.Is(err, errWatchEnded), err
+}
+
+// changesFrom returns the resourceVersion after which a sink needs Changes, the earliest of all; 0 if one needs them from now on.
+func (s *sinks) changesFrom() (from uint64, needed bool) {
+	for _, k := range s.current() {
+		if k.isHeldByPermission() {
+			continue // What it may not read is collected once it may.
+		}
+		if at, ok := k.queue.changePosition(); ok && (!needed || at < from) {
+			from, needed = at, true
+		}
+	}
+	return from, needed
+}
+
+// isHeldByPermission reports whether the sink waits for permissions.
+func (k *sink) isHeldByPermission() bool {
+	held := k.status.hold().Code
+	return held == v1alpha1.ReasonPermissionLost || held == v1alpha1.ReasonProgressing
+}
+
+// beginChanges has the sinks that need Changes from now on begin at the current resourceVersion.
+func (s *sinks) beginChanges(ctx context.Context) error {
+	list, err := s.shared.Client.ConfigbutlerV1alpha1().Changes("").List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return fmt.Errorf("list Changes: %w", err)
+	}
+	for _, k := range s.current() {
+		if at, ok := k.queue.changePosition(); ok && at == 0 {
+			k.queue.advance(parseVersion(list.ResourceVersion))
+		}
+	}
+	return nil
+}
+
+// watchChanges collects the Changes after a resourceVersion until the watch ends or the sinks change.
+func (s *sinks) watchChanges(ctx context.Context, from uint64) error {
+	events, err := s.shared.Client.ConfigbutlerV1alpha1().Changes("").Watch(ctx, metav1.ListOptions{
+		ResourceVersion: fmt.Sprint(from), AllowWatchBookmarks: true,
+	})
+	if err != nil {
+		return fmt.Errorf("watch Changes: %w", err)
+	}
+	defer events.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err() //nolint:wrapcheck // the caller expects it
+		case <-s.changesNeeded:
+			return nil
+		case event, open := <-events.ResultChan():
+			if !open {
+				return errWatchEnded
+			}
+			if err := s.collectEvent(ctx, event); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// collectEvent collects the Change of an event. One that was modified has another commit, and was collected when it was added.
+func (s *sinks) collectEvent(ctx context.Context, event watch.Event) error {
+	if event.Type == watch.Error {
+		return apierrors.FromObject(event.Object)
+	}
+	change, ok := event.Object.(*v1alpha1.Change)
+	if !ok {
+		return fmt.Errorf("the watch of Changes sent a %T", event.Object)
+	}
+	positions := s.positions()
+	if event.Type == watch.Added {
+		if err := s.collectChange(ctx, change, positions); err != nil {
+			return err
+		}
+	}
+	for k := range positions {
+		k.queue.advance(parseVersion(change.ResourceVersion))
+	}
+	return nil
+}
+
+// collectChange has the sinks that select a Change, and whose users may see it, collect it. positions are the resourceVersions up to which each
+// has collected Changes.
+func (s *sinks) collectChange(ctx context.Context, change *v1alpha1.Change, positions map[*sink]uint64) error {
+	version := parseVersion(change.ResourceVersion)
+	n := observe.Change(change)
+	destinations := s.destinationsOf(change)
+	of := typeOf(&change.Spec.Object)
+	for k, collected := range positions {
+		if version <= collected || !k.queue.selectsChange(change, &n, destinations) {
+			continue
+		}
+		may, err := s.maySee(ctx, k.composer.Load().sink, of.Group, of.Resource, change.Spec.Object.Namespace)
+		if err != nil {
+			return fmt.Errorf("check who may see a Change: %w", err)
+		}
+		if may {
+			k.queue.addChange(change, n)
+		}
+	}
+	return nil
+}
+
+// positions returns the resourceVersions up to which the sinks have collected Changes that collect them.
+func (s *sinks) positions() map[*sink]uint64 {
+	positions := map[*sink]uint64{}
+	for _, k := range s.current() {
+		if at, ok := k.queue.changePosition(); ok && at != 0 && !k.isHeldByPermission() {
+			positions[k] = at
+		}
+	}
+	return positions
+}
+
+// listChanges collects the Changes after the positions of the sinks from a list, because the server no longer has the events. A Change that got
+// another commit since then is among them, and is notified again with the same ID.
+func (s *sinks) listChanges(ctx context.Context) error {
+	positions := s.positions()
+	options, last := metav1.ListOptions{Limit: changesPage}, uint64(0)
+	for {
+		list, err := s.shared.Client.ConfigbutlerV1alpha1().Changes("").List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("list Changes: %w", err)
+		}
+		last = max(last, parseVersion(list.ResourceVersion))
+		for i := range list.Items {
+			if err := s.collectChange(ctx, &list.Items[i], positions); err != nil {
+				return err
+			}
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	for k := range positions {
+		k.queue.advance(last)
+	}
+	return nil
+}
+
+// destinationsOf returns the labels of the GitDestinations that mirror the object of a Change.
+func (s *sinks) destinationsOf(change *v1alpha1.Change) []labels.Set {
+	var found []labels.Set
+	lister := s.informers.Configbutler().V1alpha1().GitDestinations().Lister()
+	for _, commit := range change.Spec.Commits {
+		if d, err := lister.GitDestinations(commit.DestinationRef.Namespace).Get(commit.DestinationRef.Name); err == nil {
+			found = append(found, d.Labels)
+		}
+	}
+	return found
+}
