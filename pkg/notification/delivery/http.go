@@ -1,0 +1,119 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package delivery
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
+)
+
+// poster posts to HTTP servers.
+type poster struct {
+	client *outbound.Client
+	clock  clock.PassiveClock
+}
+
+func newPoster(config Config, caBundle []byte) (poster, error) {
+	client, err := outbound.NewClient(config.Dial, caBundle)
+	return poster{client, config.Clock}, err
+}
+
+// Close closes idle connections.
+func (p poster) Close() { p.client.Close() }
+
+// post is one request.
+type post struct {
+	url    *url.URL
+	header http.Header
+	body   []byte
+	// token is sent as a bearer token, unless it is empty.
+	token string
+	// secrets are those that the receiver could quote.
+	secrets []string
+	// urlField is where the user has set the URL, such as: url in the Secret shop/chat.
+	urlField string
+}
+
+// jsonHeader returns the headers of a request with JSON.
+func jsonHeader() http.Header {
+	return http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Accept": {"application/json"}}
+}
+
+// send makes a request. A Result without an outcome is left to the caller: the receiver has responded.
+func (p poster) send(ctx context.Context, request post) (outbound.Response, Result) {
+	redactor := outbound.NewRedactor(append(request.secrets, request.token))
+	response, err := p.do(ctx, request)
+	if err != nil {
+		server := outbound.Server{
+			Host: request.url.Host, HostField: "the host of " + request.urlField, PortField: "the port of " + request.urlField,
+			Timeout: timeLimit,
+		}
+		return response, Result{Outcome: Retry, Message: show(redactor, server.Explain(err))}
+	}
+	return response, p.interpret(request, response, redactor)
+}
+
+func (p poster) do(ctx context.Context, request post) (outbound.Response, error) {
+	made, err := http.NewRequestWithContext(ctx, http.MethodPost, request.url.String(), bytes.NewReader(request.body))
+	if err != nil {
+		return outbound.Response{}, err
+	}
+	made.Header = request.header.Clone()
+	if request.token != "" {
+		made.Header.Set("Authorization", "Bearer "+request.token)
+	}
+	return p.client.Do(made)
+}
+
+// interpret returns the result of a response whose status determines it.
+func (p poster) interpret(request post, response outbound.Response, redactor outbound.Redactor) Result {
+	text := strings.TrimSpace(fmt.Sprintf("%d %s", response.Status, http.StatusText(response.Status)))
+	if quoted := strings.TrimSpace(string(response.Body)); quoted != "" {
+		text += ": " + quoted
+	}
+	result := Result{Outcome: outcomeOf(response.Status), Message: show(redactor, hint(request, response.Status)+text)}
+	if result.Outcome == Retry {
+		result.RetryAfter = outbound.RetryAfter(response.Header, p.clock.Now())
+	}
+	return result
+}
+
+// outcomeOf returns the outcome of a status. Statuses that are about the content of a request reject it. Those about credentials, addresses
+// and permissions can be repaired without another message.
+func outcomeOf(status int) Outcome {
+	switch {
+	case status/100 == 2:
+		return Delivered
+	case status == http.StatusBadRequest, status == http.StatusRequestEntityTooLarge, status == http.StatusUnprocessableEntity:
+		return Rejected
+	}
+	return Retry
+}
+
+// hint says what to check for a status that the user can repair.
+func hint(request post, status int) string {
+	switch {
+	case status/100 == 3:
+		return fmt.Sprintf("redirects are not followed; put the address to which it points into %s: ", request.urlField)
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return fmt.Sprintf("%s refuses the credentials: ", request.url.Host)
+	case status == http.StatusNotFound || status == http.StatusGone:
+		return fmt.Sprintf("%s does not know %s: ", request.url.Host, request.urlField)
+	}
+	return ""
+}
+
+// show returns the printable line that is shown of a text from a receiver.
+func show(redactor outbound.Redactor, text string) string {
+	return summary.Cut(summary.Line(redactor.Redact(text)), maxShown)
+}
