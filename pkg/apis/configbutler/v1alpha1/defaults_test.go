@@ -142,6 +142,9 @@ func catalogDefaults(sameNamespace *v1alpha1.CatalogAccessPolicy) []defaultsTest
 				Changes: v1alpha1.ChangeRetention{
 					TTL: duration(720 * time.Hour), MaxTotal: ptr.To(int32(200_000)), MaxPerObject: ptr.To(int32(1000)),
 				},
+				Reminders: v1alpha1.Reminders{
+					After: []metav1.Duration{{Duration: 24 * time.Hour}, {Duration: 72 * time.Hour}}, Every: duration(168 * time.Hour),
+				},
 			}},
 		},
 		{
@@ -161,5 +164,6 @@ func keeping(records int32) v1alpha1.SyncPolicy {
 		Retry:     v1alpha1.RetryPolicy{MaxAttempts: one, Backoff: minute, MaxBackoff: minute},
 		Retention: v1alpha1.Retention{Days: one, KeepPerSubject: &records, MaxPerSubject: one},
 		Changes:   v1alpha1.ChangeRetention{TTL: minute, MaxTotal: one, MaxPerObject: one},
+		Reminders: v1alpha1.Reminders{After: []metav1.Duration{}, Every: &metav1.Duration{}},
 	}}
 }
