@@ -39,6 +39,8 @@ type Config struct {
 	Plans registry.Plans
 	// Past reads what was mirrored to Git. Optional: without it, requests for the past are rejected.
 	Past registry.Past
+	// Notifications send test messages of NotificationSinks. Optional: without it, tests are rejected.
+	Notifications registry.Notifications
 
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
@@ -83,6 +85,7 @@ func (c CompletedConfig) New() (*Server, error) {
 		Recorder:        c.config.Recorder,
 		Plans:           c.config.Plans,
 		Past:            c.config.Past,
+		Notifications:   c.config.Notifications,
 		Authorizer:      c.generic.Authorization.Authorizer,
 		Labels:          c.namespaceLabels,
 		RecordAdmission: namespaces,

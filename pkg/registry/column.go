@@ -4,6 +4,8 @@
 package registry
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -123,6 +125,19 @@ func orNone(value string) string {
 		return none
 	}
 	return value
+}
+
+// abbreviatedList joins values. Of more than a number, it shows some and how many others there are.
+func abbreviatedList[T ~string](values []T, most int) string {
+	var shown []string
+	for i, value := range values {
+		if more := len(values) - i; i == most-1 && more > 1 {
+			shown = append(shown, fmt.Sprintf("+%d", more))
+			break
+		}
+		shown = append(shown, string(value))
+	}
+	return strings.Join(shown, ",")
 }
 
 // ago formats the time since an event to one or two units.

@@ -115,6 +115,30 @@ func pipelineEdits() *edits[*configbutler.SyncPipeline] {
 	}
 }
 
+// notificationEdits record the user by whose permissions a sink sends notifications: the last one who made it send more,
+// or elsewhere.
+func notificationEdits() *edits[*configbutler.NotificationSink] {
+	return &edits[*configbutler.NotificationSink]{
+		admit: func(*configbutler.NotificationSink, string) error { return nil },
+		record: func(obj, old *configbutler.NotificationSink, e edit) {
+			if old == nil || !notificationNeedsNoNewAccess(obj, old) {
+				obj.Status.EditedBy = e.author()
+			}
+		},
+	}
+}
+
+// notificationNeedsNoNewAccess reports whether a change of a sink requires no further permissions, so that the previous
+// author's permissions continue to apply.
+func notificationNeedsNoNewAccess(sink, before *configbutler.NotificationSink) bool {
+	now, err := versionedSink(sink)
+	if err != nil {
+		return false // The same conversion stores it.
+	}
+	was, err := versionedSink(before)
+	return err == nil && access.NotificationSendsNoMore(&now.Spec, &was.Spec)
+}
+
 // pipelineNeedsNoNewAccess reports whether a change of a pipeline requires no further permissions, so that the previous
 // author's permissions continue to apply.
 func pipelineNeedsNoNewAccess(spec, before *configbutler.SyncPipelineSpec) bool {

@@ -21,6 +21,7 @@ func resources(options validation.Options) []resource {
 		changes().erase(),
 		syncPolicies().erase(),
 		syncPipelines().erase(),
+		notificationSinks(options).erase(),
 	}
 }
 

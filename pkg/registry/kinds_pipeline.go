@@ -4,8 +4,6 @@
 package registry
 
 import (
-	"fmt"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,16 +62,11 @@ func pipelineState(o *configbutler.SyncPipeline, now time.Time) any {
 
 // sinkNames returns as many names of sinks as fit a cell.
 func sinkNames(o *configbutler.SyncPipeline) string {
-	const shown = 3
-	var names []string
-	for i, sink := range o.Spec.Sinks {
-		if more := len(o.Spec.Sinks) - i; i == shown-1 && more > 1 {
-			names = append(names, fmt.Sprintf("+%d", more))
-			break
-		}
-		names = append(names, sink.Name)
+	names := make([]string, len(o.Spec.Sinks))
+	for i := range o.Spec.Sinks {
+		names[i] = o.Spec.Sinks[i].Name
 	}
-	return strings.Join(names, ",")
+	return abbreviatedList(names, 3)
 }
 
 func rejectedObjects(o *configbutler.SyncPipeline) int64 {

@@ -53,7 +53,8 @@ func written() map[string]runtime.Object {
 				Retention: configbutler.Retention{Days: new(int32(90)), KeepPerSubject: new(int32(10)), MaxPerSubject: new(int32(1000))},
 			},
 		},
-		"syncpipelines": pipeline(),
+		"syncpipelines":     pipeline(),
+		"notificationsinks": notificationSink(),
 	}
 }
 

@@ -49,6 +49,8 @@ type Config struct {
 	Plans Plans
 	// Past reads what was mirrored to Git. Optional: without it, requests for the past are rejected.
 	Past Past
+	// Notifications send test messages. Optional: without it, tests of NotificationSinks are rejected.
+	Notifications Notifications
 	// Authorizer decides who is allowed to see Secrets in diffs. Optional: without it, no user is.
 	Authorizer authorizer.Authorizer
 	// Labels returns the labels of namespaces, by which catalogs admit environments of other namespaces. Optional:
@@ -118,6 +120,7 @@ func (s *Storage) addRequests(config Config, stores map[string]*genericregistry.
 		pipelines: statusStore(config.Scheme, syncPipelines().erase(), stores["syncpipelines"]), policies: stores["syncpolicies"],
 		clock: config.Clock, waitTimeout: waitTimeout,
 	}).endpoint()
+	s.Endpoints["notificationsinks/test"] = (&notificationTest{sinks: stores["notificationsinks"], sender: config.Notifications}).endpoint()
 	s.addEnvironmentRequests(config, stores, records, waitTimeout)
 }
 

@@ -30,6 +30,7 @@ func TestEveryKindIsServed(t *testing.T) {
 		"gitdestinations", "gitdestinations/objects", "gitdestinations/status", "gitdestinations/sync",
 		"gitdestinationstatuses",
 		"gitrepoconfigs", "gitrepoconfigs/status",
+		"notificationsinks", "notificationsinks/status", "notificationsinks/test",
 		"syncpipelines", "syncpipelines/status", "syncpipelines/sync",
 		"syncpolicies", "syncpolicies/status",
 		"syncstatuses", "syncstatuses/dismiss", "syncstatuses/retry",
@@ -41,8 +42,8 @@ func TestEveryKindIsServed(t *testing.T) {
 	shortNames := map[string]string{
 		"gitrepoconfigs": "grc", "gitdestinations": "gd", "watchrules": "wr", "clusterwatchrules": "cwr", "gitdestinationstatuses": "gds",
 		"appcatalogs": "cat", "catalogworkloads": "cw", "syncstatuses": "ss", "syncpolicies": "syncpol",
-		"syncpipelines": "pipe",
-		"environments":  "envt", "environmentdependencies": "envdep",
+		"syncpipelines": "pipe", "notificationsinks": "sink",
+		"environments": "envt", "environmentdependencies": "envdep",
 	}
 	clusterScoped := []string{"clusterwatchrules", "syncpipelines", "syncpolicies"}
 	for resource, short := range shortNames {

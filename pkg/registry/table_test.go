@@ -147,6 +147,7 @@ func TestTables(t *testing.T) {
 	maps.Copy(rows, catalogLists())
 	maps.Copy(rows, environmentLists())
 	maps.Copy(rows, pipelineLists())
+	maps.Copy(rows, notificationLists())
 	for resource, list := range rows {
 		t.Run(resource, func(t *testing.T) {
 			convertor := storage.Endpoints[resource].(rest.TableConvertor)

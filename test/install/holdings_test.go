@@ -94,6 +94,13 @@ spec:
   targetNamespace: holdings-copy
 ---
 apiVersion: configbutler.ai/v1alpha1
+kind: NotificationSink
+metadata: {name: record, namespace: holdings}
+spec:
+  suspend: true
+  event: {}
+---
+apiVersion: configbutler.ai/v1alpha1
 kind: SyncPipeline
 metadata: {name: holdings}
 spec:
@@ -157,8 +164,8 @@ func (s *testCluster) settled(t *testing.T) map[string]object {
 		kind, _, _ := strings.Cut(key, " ")
 		kinds[kind] = true
 	}
-	if len(kinds) != 13 {
-		t.Fatalf("objects of %v, want all 13 kinds", slices.Sorted(maps.Keys(kinds)))
+	if len(kinds) != 14 {
+		t.Fatalf("objects of %v, want all 14 kinds", slices.Sorted(maps.Keys(kinds)))
 	}
 	return last
 }

@@ -22,6 +22,7 @@ func testDiscovery(t *testing.T, s *testCluster) {
 		{"gitdestinations", "gd", "configbutler.ai/v1alpha1", "true", "GitDestination", writable, "slipstream"},
 		{"gitdestinationstatuses", "gds", "configbutler.ai/v1alpha1", "true", "GitDestinationStatus", readable, "slipstream"},
 		{"gitrepoconfigs", "grc", "configbutler.ai/v1alpha1", "true", "GitRepoConfig", writable, "slipstream"},
+		{"notificationsinks", "sink", "configbutler.ai/v1alpha1", "true", "NotificationSink", writable, "slipstream"},
 		{"syncpipelines", "pipe", "configbutler.ai/v1alpha1", "false", "SyncPipeline", writable, "slipstream"},
 		{"syncpolicies", "syncpol", "configbutler.ai/v1alpha1", "false", "SyncPolicy", writable, "slipstream"},
 		{"syncstatuses", "ss", "configbutler.ai/v1alpha1", "true", "SyncStatus", readable, "slipstream"},
@@ -53,6 +54,7 @@ func testLifecycle(t *testing.T, s *testCluster) {
 		},
 		{environmentIn(namespace), "envt", "alice", "NAME CATALOG TYPE AUTO NAMESPACE STATE REVISION AGE", `{"spec":{"autoSync":true}}`},
 		{pipelineOf(namespace), "pipe", namespace, "NAME MODE SINKS OBJECTS PENDING STATE AGE", `{"spec":{"batch":{"maxItems":20}}}`},
+		{sinkIn(namespace), "sink", "chat", "NAME TO EVENTS PENDING STATE LAST AGE", `{"spec":{"suspend":true}}`},
 		{policy, "syncpol", "default", "NAME BATCH-WINDOW RETENTION RECORDS SUSPENDED READY REASON AGE", `{"spec":{"batchWindow":"2s"}}`},
 	} {
 		t.Run(each.kind, func(t *testing.T) {
@@ -123,6 +125,8 @@ func testExplain(t *testing.T, s *testCluster) {
 	contains(t, s.kubectl(t, "explain", "ss.status"), "state\t<string> -required-", "workloadNames\t<[]string>")
 	contains(t, s.kubectl(t, "explain", "pipe.spec.sinks.http"), "url\t<string> -required-", "enum: CloudEvents, ClusterWhisperer, DotAI")
 	contains(t, s.kubectl(t, "explain", "pipe.status"), "pendingRequests\t<[]PendingPipelineRequest>", "editedBy\t<AutomatedBy>")
+	contains(t, s.kubectl(t, "explain", "sink.spec"), "linkTemplate\t<string>", "enum: Error, Info, Warning", "slack\t<SlackSink>")
+	contains(t, s.kubectl(t, "explain", "sink.spec.email"), "host\t<string> -required-", "enum: Implicit, None, StartTLS")
 	contains(t, s.kubectl(t, "explain", "syncpol.spec.retention"), "keepPerSubject\t<integer>")
 }
 
@@ -226,6 +230,8 @@ func testInvalidInput(t *testing.T, s *testCluster) {
 		{"a namespace of Kubernetes", environmentIn(namespace), namespace + "-alice", "kube-system", "spec.targetNamespace"},
 		{"a branch of nothing", environmentIn(namespace), "createNamespace: true", "type: Branch", "spec.branchWorkloads"},
 		{"a sink with credentials in its URL", pipelineOf(namespace), "https://", "https://jane:hush@", "spec.sinks[0].http.url"},
+		{"a webhook with credentials in its URL", sinkIn(namespace), "https://", "https://jane:hush@", "spec.webhook.url"},
+		{"a sink for another namespace", sinkIn(namespace), "events: [Failed]", "namespaces: [default]", "spec.namespaces"},
 		{"an unknown operation", ruleIn(namespace), "name: some", "name: some, operations: [READ]", "spec.rules[0].operations[0]"},
 	} {
 		manifest := strings.Replace(each.manifest, each.old, each.new, 1)

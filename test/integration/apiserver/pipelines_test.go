@@ -28,6 +28,19 @@ spec:
 `, namespace, namespace, namespace)
 }
 
+// sinkIn returns a suspended sink of a namespace.
+func sinkIn(namespace string) string {
+	return fmt.Sprintf(`
+apiVersion: configbutler.ai/v1alpha1
+kind: NotificationSink
+metadata: {name: chat, namespace: %s}
+spec:
+  suspend: true
+  events: [Failed]
+  webhook: {url: "https://hooks.example.com/%s"}
+`, namespace, namespace)
+}
+
 // testPipelines checks the defaults of a pipeline, its editor, and its requests.
 func testPipelines(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "pipelines")

@@ -40,10 +40,12 @@ func documented() map[string]rights {
 		"environments/sync": creating, "environments/dismiss": creating, "environments/undismiss": creating,
 		"environments/resolve": creating, "environments/rollback": creating, "environments/rediscover": creating,
 		"syncstatuses/dismiss": creating, "syncstatuses/retry": creating, "syncpipelines/sync": creating,
+		"notificationsinks/test": creating,
 	})
 	admin := maps.Clone(edit)
 	maps.Copy(admin, rights{
 		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing, "syncpipelines": writing,
+		"notificationsinks": writing,
 		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "environmentdependencies": deleting, "syncstatuses": deleting,
 		"environments/secretdiff": getting,
 	})

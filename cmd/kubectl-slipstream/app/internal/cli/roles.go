@@ -26,7 +26,8 @@ var roles = []role{
 	{"slipstream-view", []rule{
 		{readVerbs, []string{
 			"gitrepoconfigs", "gitdestinations", "gitdestinationstatuses", "changes", "watchrules", "clusterwatchrules", "appcatalogs",
-			"catalogworkloads", "environments", "environmentdependencies", "syncstatuses", "syncpipelines", "syncpolicies",
+			"catalogworkloads", "environments", "environmentdependencies", "syncstatuses", "syncpipelines",
+			"notificationsinks", "syncpolicies",
 		}},
 		{[]string{"get"}, []string{"environments/diff", "changes/diff", "gitdestinations/objects"}},
 	}},
@@ -35,11 +36,11 @@ var roles = []role{
 		{[]string{"create"}, []string{
 			"gitdestinations/sync", "appcatalogs/sync", "appcatalogs/rollback", "environments/sync", "environments/dismiss",
 			"environments/undismiss", "environments/resolve", "environments/rollback", "environments/rediscover", "syncstatuses/dismiss",
-			"syncstatuses/retry", "syncpipelines/sync",
+			"syncstatuses/retry", "syncpipelines/sync", "notificationsinks/test",
 		}},
 	}},
 	{"slipstream-admin", []rule{
-		{writeVerbs, []string{"gitrepoconfigs", "clusterwatchrules", "syncpipelines", "syncpolicies"}},
+		{writeVerbs, []string{"gitrepoconfigs", "clusterwatchrules", "syncpipelines", "notificationsinks", "syncpolicies"}},
 		{[]string{"delete", "deletecollection"}, []string{
 			"gitdestinationstatuses", "catalogworkloads", "environmentdependencies", "syncstatuses",
 		}},
