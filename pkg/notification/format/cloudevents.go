@@ -12,7 +12,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/cloudevent"
 	"github.com/configbutler/slipstream/pkg/notification/message"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
+
+// maxCloudEventBody bounds the data. Brokers commonly have a limit of 1 MB.
+const maxCloudEventBody = 1 << 20
+
+// maxAttribute bounds attributes, in bytes before they are escaped.
+const maxAttribute = 600
 
 // typePrefix precedes the types of all CloudEvents.
 const typePrefix = "ai.configbutler."
@@ -27,7 +34,8 @@ const (
 type digestData struct {
 	// Title is that of the message.
 	Title string `json:"title"`
-	// Count is the number of notifications, and Counts has it by event. Notifications has at most MaxNotifications of them.
+	// Count is the number of notifications, and Counts has it by event. Notifications has the
+	// first of them: at most MaxNotifications, and what fits.
 	Count         int                    `json:"count"`
 	Counts        []message.Count        `json:"counts"`
 	Notifications []message.Notification `json:"notifications"`
@@ -46,42 +54,50 @@ type notificationData struct {
 // CloudEvent returns a message as a CloudEvent 1.0 over HTTP in binary mode: its attributes are in the header, its data in the
 // body. source is the attribute of that name, a URI.
 func CloudEvent(m *message.Message, source string) (header http.Header, body []byte, err error) {
-	attributes, data := digestEvent(m)
+	attributes, write := digestAttributes(m), func(items int) ([]byte, error) { return encode(digestOf(m, items)) }
 	if !isDigest(m) && len(m.Notifications) == 1 {
-		attributes, data = notificationEvent(m)
+		attributes, write = notificationAttributes(m), func(int) ([]byte, error) { return encode(notificationOf(m)) }
 	}
-	attributes["source"], attributes["id"], attributes["specversion"] = source, m.ID, "1.0"
-	if body, err = encode(data); err != nil {
+	if body, err = fit(items(m, message.MaxNotifications), maxCloudEventBody, write); err != nil {
 		return nil, nil, fmt.Errorf("failed to encode a CloudEvent: %w", err)
 	}
+	attributes["source"], attributes["id"], attributes["specversion"] = source, summary.Cut(m.ID, maxAttribute), "1.0"
 	header = http.Header{"Content-Type": {"application/json"}}
 	cloudevent.SetAttributes(header, attributes)
 	return header, body, nil
 }
 
-func notificationEvent(m *message.Message) (attributes map[string]string, data any) {
+func notificationAttributes(m *message.Message) map[string]string {
 	n := m.Notifications[0].Bounded()
-	attributes = map[string]string{"type": eventTypeName(n.Event, n.Recovered), "subject": subjectAttribute(n.Subject), "time": timestamp(n.Time)}
-	content := notificationData{Notification: n, Test: m.Test}
-	if m.Title != "" {
-		content.Title = message.Title(m)
-	}
-	if m.Text != "" {
-		content.Text = m.View().Text
-	}
-	return attributes, content
+	return map[string]string{"type": eventTypeName(n.Event, n.Recovered), "subject": subjectAttribute(n.Subject), "time": timestamp(n.Time)}
 }
 
-func digestEvent(m *message.Message) (attributes map[string]string, data any) {
-	content := digestData{Title: message.Title(m), Count: m.Total(), Counts: m.Counts, Notifications: []message.Notification{}, Test: m.Test}
-	for i := range m.Notifications[:min(len(m.Notifications), message.MaxNotifications)] {
-		content.Notifications = append(content.Notifications, m.Notifications[i].Bounded())
+func notificationOf(m *message.Message) notificationData {
+	data := notificationData{Notification: m.Notifications[0].Bounded(), Test: m.Test}
+	if m.Title != "" {
+		data.Title = message.Title(m)
 	}
-	attributes = map[string]string{"type": typeDigest, "time": timestamp(m.Time)}
+	if m.Text != "" {
+		data.Text = m.View().Text
+	}
+	return data
+}
+
+func digestAttributes(m *message.Message) map[string]string {
+	attributes := map[string]string{"type": typeDigest, "time": timestamp(m.Time)}
 	if m.Thread != "" && len(m.Notifications) > 0 {
-		attributes["subject"] = subjectAttribute(content.Notifications[0].Subject)
+		attributes["subject"] = subjectAttribute(m.Notifications[0].Bounded().Subject)
 	}
-	return attributes, content
+	return attributes
+}
+
+// digestOf returns the data of a digest with the first notifications.
+func digestOf(m *message.Message, notifications int) digestData {
+	data := digestData{Title: message.Title(m), Count: m.Total(), Counts: m.Counts, Notifications: []message.Notification{}, Test: m.Test}
+	for i := range m.Notifications[:min(len(m.Notifications), notifications)] {
+		data.Notifications = append(data.Notifications, m.Notifications[i].Bounded())
+	}
+	return data
 }
 
 // timestamp returns a time in RFC 3339. Empty if it is not set.
@@ -94,7 +110,7 @@ func timestamp(t time.Time) string {
 
 // subjectAttribute returns a subject such as Environment/teams/alice.
 func subjectAttribute(s message.Subject) string {
-	return joinNonEmpty("/", s.Kind, s.Namespace, s.Name)
+	return summary.Cut(joinNonEmpty("/", s.Kind, s.Namespace, s.Name), maxAttribute)
 }
 
 // eventTypeName returns the type of a CloudEvent, such as ai.configbutler.catalog.failing or ai.configbutler.catalog.recovered.

@@ -22,25 +22,51 @@ func encode(value any) ([]byte, error) {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), nil
 }
 
-// fit returns the largest document of at most limit bytes that write returns for a number of items up to most. The size must grow
-// with the number. Without any item, the document may be larger: the other parts have limits of their own.
+// largest returns the largest number of items up to most that fit, where fewer items need less space. It is 0 if not even one
+// fits: the other parts of a message have limits of their own, and always fit.
+func largest(most int, fits func(items int) bool) int {
+	return sort.Search(most, func(items int) bool { return !fits(items + 1) })
+}
+
+// fit returns the largest document of at most limit bytes that write returns for a number of items up to most.
 func fit(most, limit int, write func(items int) ([]byte, error)) ([]byte, error) {
-	var failed error
-	items := sort.Search(most, func(items int) bool {
-		body, err := write(items + 1)
-		if err != nil {
-			failed = err
-		}
-		return len(body) > limit
-	})
-	if failed != nil {
-		return nil, failed
+	return write(largest(most, func(items int) bool {
+		document, err := write(items)
+		return err == nil && len(document) <= limit
+	}))
+}
+
+// items returns the number of items of a message that a format may leave out: notifications of a digest, or changed fields.
+func items(m *message.Message, notifications int) int {
+	if isDigest(m) {
+		return min(len(m.Notifications), notifications)
 	}
-	return write(items)
+	return message.MaxFields
 }
 
 // isDigest reports whether a message is shown as a digest.
 func isDigest(m *message.Message) bool { return m.IsDigest() || len(m.Notifications) > 1 }
+
+// runs returns the values of a fact with commas between them, with as few texts as possible.
+func runs(fact message.Fact) []message.Value {
+	var texts []message.Value
+	for i, value := range fact.Values {
+		if i > 0 {
+			texts = appendRun(texts, message.Value{Text: ", "})
+		}
+		texts = appendRun(texts, value)
+	}
+	return texts
+}
+
+// appendRun appends a text, to the last one if neither is a link.
+func appendRun(texts []message.Value, next message.Value) []message.Value {
+	if last := len(texts) - 1; last >= 0 && texts[last].URL == "" && next.URL == "" {
+		texts[last].Text += next.Text
+		return texts
+	}
+	return append(texts, next)
+}
 
 // limited returns a view with at most that many differences.
 func limited(v message.View, differences int) message.View {

@@ -10,13 +10,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/notification/message"
 )
 
-// maxMailBody is where Gmail cuts HTML off (102 KB).
-const maxMailBody = 100 << 10
+const (
+	// maxMailBody is where Gmail cuts HTML off (102 KB).
+	maxMailBody = 100 << 10
+	// maxMailEntries is the number of notifications in a mail. Readers do not scroll through more.
+	maxMailEntries = 50
+)
 
 // Mail returns a message as a mail: its subject, which is one line, a text part and an HTML part. The HTML loads nothing.
 func Mail(m *message.Message) (subject, text, html string) {
-	title, text := Text(m)
-	body, _ := fit(mailItems(m), maxMailBody, func(items int) ([]byte, error) { return []byte(mailHTML(m, items)), nil })
+	title, text := textOf(m, maxMailEntries)
+	body, _ := fit(items(m, maxMailEntries), maxMailBody, func(items int) ([]byte, error) { return []byte(mailHTML(m, items)), nil })
 	return mailSubject(m, title), text, string(body) // writing HTML cannot fail
 }
 
@@ -27,13 +31,6 @@ func mailSubject(m *message.Message, title string) string {
 		return title
 	}
 	return fmt.Sprintf("[%s] %s", cluster, title)
-}
-
-func mailItems(m *message.Message) int {
-	if isDigest(m) {
-		return min(len(m.Notifications), message.MaxNotifications)
-	}
-	return message.MaxFields
 }
 
 // mailHTML returns the HTML part, with at most that many notifications or changed fields.

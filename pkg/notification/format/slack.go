@@ -16,10 +16,10 @@ import (
 const (
 	maxSlackHeader = 150
 	maxSlackText   = 3000
-	// maxSlackBody keeps the texts of all blocks below 13000 characters, at which Slack answers msg_blocks_too_long. There are
-	// then far fewer than 50 blocks.
-	maxSlackBody = 20 << 10
-	// maxSlackBlock is where the next rich text block begins, in bytes of JSON.
+	// maxSlackLength keeps the texts and links of all blocks below 13000 characters, at which Slack answers msg_blocks_too_long.
+	// There are then far fewer than 50 blocks.
+	maxSlackLength = 12000
+	// maxSlackBlock is where the next rich text block begins.
 	maxSlackBlock = 3000
 )
 
@@ -44,16 +44,15 @@ type slackMessage struct {
 // What a message says is in rich text, whose texts are shown as they are: there is no markup that could be injected.
 func Slack(m *message.Message, channel, thread string) ([]byte, error) {
 	title, text := Text(m)
-	whole := slackMessage{Channel: channel, Thread: thread, Text: slackFallback(title + "\n" + text), Parse: "none"}
-	if isDigest(m) {
-		return fit(min(len(m.Notifications), message.MaxNotifications), maxSlackBody, func(items int) ([]byte, error) {
-			whole.Blocks = slackDigest(m.Digest(items))
-			return encode(whole)
-		})
+	blocks := func(items int) []slackBlock {
+		if isDigest(m) {
+			return slackDigest(m.Digest(items))
+		}
+		return slackView(limited(m.View(), items))
 	}
-	return fit(message.MaxFields, maxSlackBody, func(items int) ([]byte, error) {
-		whole.Blocks = slackView(limited(m.View(), items))
-		return encode(whole)
+	shown := largest(items(m, message.MaxNotifications), func(items int) bool { return slackLength(blocks(items)) <= maxSlackLength })
+	return encode(slackMessage{
+		Channel: channel, Thread: thread, Text: slackFallback(title + "\n" + text), Blocks: blocks(shown), Parse: "none",
 	})
 }
 
@@ -93,10 +92,7 @@ func slackFacts(facts []message.Fact) []slackElement {
 			lines = append(lines, slackPlain("\n"))
 		}
 		lines = append(lines, slackPlain(fact.Label+": ").bold())
-		for i, value := range fact.Values {
-			if i > 0 {
-				lines = append(lines, slackPlain(", "))
-			}
+		for _, value := range runs(fact) {
 			lines = append(lines, slackValue(value))
 		}
 	}
@@ -127,12 +123,11 @@ func slackDigest(d message.Digest) []slackBlock {
 	var parts []slackElement
 	parts = appendSection(parts, rest)
 	parts = appendSection(parts, slackPlain(d.Note).italic())
-	for _, group := range d.Groups {
-		subject := slackPlain(group.Subject)
-		if group.Link != "" {
-			subject = slackElement{Type: "link", URL: group.Link, Text: group.Subject}
+	for i, group := range d.Groups {
+		if i > 0 {
+			parts = append(parts, slackSection(slackPlain("\n")))
 		}
-		parts = appendSection(parts, subject.bold())
+		parts = appendSection(parts, slackValue(message.Value{Text: group.Subject, URL: group.Link}).bold())
 		for _, entry := range group.Entries {
 			parts = append(parts, slackEntry(entry))
 		}
@@ -142,14 +137,14 @@ func slackDigest(d message.Digest) []slackBlock {
 	return append(blocks, slackContext(d.Time, clusterName(d.Cluster)))
 }
 
-// slackEntry returns an entry of a digest as a list with one item.
+// slackEntry returns an entry of a digest as a line.
 func slackEntry(e message.Entry) slackElement {
-	item := slackSection(slackPlain(e.Symbol + " " + e.Label).bold())
+	line := slackSection(slackPlain(e.Symbol + " " + e.Label).bold())
 	if text := entryText(e); text != "" {
-		item.Elements = append(item.Elements, slackPlain(": "+text))
+		line.Elements = append(line.Elements, slackPlain(": "+text))
 	}
-	item.Elements = append(item.Elements, slackPlain("  "), slackDate(e.Time).italic())
-	return slackElement{Type: "rich_text_list", Style: "bullet", Elements: []slackElement{item}}
+	line.Elements = append(line.Elements, slackPlain("  "), slackDate(e.Time))
+	return line
 }
 
 // slackContext returns the line below a message. Slack shows the time in the time zone of the reader.

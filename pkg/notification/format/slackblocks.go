@@ -26,11 +26,10 @@ type slackText struct {
 	Emoji bool `json:"emoji"`
 }
 
-// slackElement is a part of a block: a section, list or preformatted text of rich text, or a text, link or date in one of these.
+// slackElement is a part of a block: a section or preformatted text of rich text, or a text, link or date in one of these.
 type slackElement struct {
-	Type string `json:"type"`
-	// Style is a string for lists, and a slackStyle for texts.
-	Style    any            `json:"style,omitempty"`
+	Type     string         `json:"type"`
+	Style    *slackStyle    `json:"style,omitempty"`
 	URL      string         `json:"url,omitempty"`
 	Text     string         `json:"text,omitempty"`
 	Elements []slackElement `json:"elements,omitempty"`
@@ -48,12 +47,12 @@ type slackStyle struct {
 func slackPlain(text string) slackElement { return slackElement{Type: "text", Text: text} }
 
 func (e slackElement) bold() slackElement {
-	e.Style = slackStyle{Bold: true}
+	e.Style = &slackStyle{Bold: true}
 	return e
 }
 
 func (e slackElement) italic() slackElement {
-	e.Style = slackStyle{Italic: true}
+	e.Style = &slackStyle{Italic: true}
 	return e
 }
 
@@ -92,7 +91,7 @@ func slackRichText(parts []slackElement) []slackBlock {
 	var blocks []slackBlock
 	used := 0
 	for _, part := range parts {
-		size := slackSize(part)
+		size := part.length()
 		if len(blocks) == 0 || used+size > maxSlackBlock {
 			blocks, used = append(blocks, slackBlock{Type: "rich_text"}), 0
 		}
@@ -102,13 +101,25 @@ func slackRichText(parts []slackElement) []slackBlock {
 	return blocks
 }
 
-// slackSize returns the number of bytes of all texts in an element.
-func slackSize(e slackElement) int {
-	size := len(e.Text) + len(e.URL)
+// length returns the number of bytes of all texts and links in an element.
+func (e slackElement) length() int {
+	length := len(e.Text) + len(e.URL) + len(e.Fallback)
 	for _, inner := range e.Elements {
-		size += slackSize(inner)
+		length += inner.length()
 	}
-	return size
+	return length
+}
+
+// slackLength returns the number of bytes of all texts and links in blocks.
+func slackLength(blocks []slackBlock) int {
+	length := 0
+	for _, block := range blocks {
+		if block.Text != nil {
+			length += len(block.Text.Text)
+		}
+		length += slackElement{Elements: block.Elements}.length()
+	}
+	return length
 }
 
 // mentions are words that notify everyone in a channel. Slack does not read them here, but other servers might.

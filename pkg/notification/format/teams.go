@@ -46,13 +46,11 @@ type teamsCard struct {
 //
 // Texts are in text runs, which have no Markdown (Adaptive Cards 1.2): there is no markup that could be injected.
 func Teams(m *message.Message) ([]byte, error) {
-	if isDigest(m) {
-		return fit(min(len(m.Notifications), message.MaxNotifications), maxTeamsBody, func(items int) ([]byte, error) {
+	return fit(items(m, message.MaxNotifications), maxTeamsBody, func(items int) ([]byte, error) {
+		if isDigest(m) {
 			d := m.Digest(items)
 			return encode(teamsBody(d.Title, teamsDigest(d), ""))
-		})
-	}
-	return fit(message.MaxFields, maxTeamsBody, func(items int) ([]byte, error) {
+		}
 		v := limited(m.View(), items)
 		return encode(teamsBody(v.Title, teamsView(v), v.Link))
 	})
@@ -132,15 +130,12 @@ func teamsLines(text string) []cardElement {
 
 // teamsFact returns a row with a label and values.
 func teamsFact(fact message.Fact) cardElement {
-	var runs []cardRun
-	for i, value := range fact.Values {
-		if i > 0 {
-			runs = append(runs, cardRun{Text: ", "})
-		}
-		runs = append(runs, linked(value.Text, value.URL))
+	var texts []cardRun
+	for _, value := range runs(fact) {
+		texts = append(texts, linked(value.Text, value.URL))
 	}
 	label := cardColumn{Type: "Column", Width: "110px", Items: []cardElement{richText(cardRun{Text: fact.Label, IsSubtle: true})}}
-	values := cardColumn{Type: "Column", Width: "stretch", Items: []cardElement{richText(runs...)}}
+	values := cardColumn{Type: "Column", Width: "stretch", Items: []cardElement{richText(texts...)}}
 	return cardElement{Type: "ColumnSet", Spacing: "Small", Columns: []cardColumn{label, values}}
 }
 

@@ -12,9 +12,12 @@ import (
 )
 
 // Text returns a message as plain text: its title, and the lines below it.
-func Text(m *message.Message) (title, text string) {
+func Text(m *message.Message) (title, text string) { return textOf(m, message.MaxNotifications) }
+
+// textOf returns a message as plain text, with at most that many notifications.
+func textOf(m *message.Message, most int) (title, text string) {
 	if isDigest(m) {
-		return message.Title(m), digestText(m.Digest(message.MaxNotifications))
+		return message.Title(m), digestText(m.Digest(most))
 	}
 	return message.Title(m), viewText(m.View())
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
@@ -23,6 +24,8 @@ const (
 	maxPath = 256
 	// maxTypes is the number of types in a summary.
 	maxTypes = 10
+	// maxFact is for all values of a fact together.
+	maxFact = MaxText
 	// maxLink is for the link of the subject, maxCommitLink for those of commits, of which there can be several. Longer ones are
 	// left out: a part of a URL leads elsewhere.
 	maxLink       = 2048
@@ -36,6 +39,8 @@ func (n *Notification) Bounded() Notification {
 	b.ID, b.Cluster, b.Actor = summary.Cut(n.ID, maxName), summary.Cut(n.Cluster, maxName), summary.Cut(n.Actor, maxName)
 	b.Subject = n.Subject.bounded()
 	b.DedupeKey = summary.Cut(n.DedupeKey, MaxText)
+	b.Event = v1alpha1.NotificationEvent(summary.Cut(string(n.Event), maxName))
+	b.Severity = v1alpha1.NotificationSeverity(summary.Cut(string(n.Severity), maxName))
 	for _, text := range []*string{&b.State, &b.Headline, &b.Reason, &b.ManagedBy, &b.Error, &b.Command} {
 		*text = summary.Cut(*text, MaxText)
 	}
@@ -90,15 +95,25 @@ func bounded[T any](of []T, most int, bound func(T) T) []T {
 
 // line returns a text on one line, with invisible characters escaped.
 func line(text string, most int) string {
-	return summary.Cut(printable.Line(strings.TrimSpace(text)), most)
+	return summary.Cut(printable.Line(strings.TrimSpace(beginning(text, 2*most))), most)
+}
+
+// beginning returns a beginning of a text that is longer than what is shown of it, so that long texts cost no time.
+func beginning(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	return strings.ToValidUTF8(text[:size], "")
 }
 
 // sentence returns a text of several words on one line, with line ends as spaces.
-func sentence(text string) string { return summary.Cut(summary.Line(text), MaxText) }
+func sentence(text string) string {
+	return summary.Cut(summary.Line(beginning(text, 4*MaxText)), MaxText)
+}
 
 // text returns what a template has written. It can have several lines.
 func text(written string) string {
-	written = strings.ReplaceAll(written, "\r\n", "\n")
+	written = strings.ReplaceAll(beginning(written, 4*maxTemplateText), "\r\n", "\n")
 	return strings.TrimSpace(summary.Cut(printable.Text(strings.TrimSpace(written)), maxTemplateText))
 }
 

@@ -4,7 +4,9 @@
 package message
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
@@ -14,8 +16,9 @@ import (
 func facts(n *Notification) []Fact {
 	var found []Fact
 	add := func(label string, values ...Value) {
-		if len(values) > 0 && values[0].Text != "" {
-			found = append(found, Fact{label, values})
+		values = slices.DeleteFunc(values, func(v Value) bool { return v.Text == "" })
+		if len(values) > 0 {
+			found = append(found, Fact{label, limited(values)})
 		}
 	}
 	add("Error", Value{Text: sentence(n.Error)})
@@ -33,6 +36,17 @@ func facts(n *Notification) []Fact {
 		add("Repeated", Value{Text: again(n.Repeated) + " since the last notification"})
 	}
 	return found
+}
+
+// limited returns the first values, with the number of those that exceed maxFact.
+func limited(values []Value) []Value {
+	size := 0
+	for i, value := range values {
+		if size += len(value.Text); i > 0 && size > maxFact {
+			return append(values[:i:i], Value{Text: fmt.Sprintf("and %d more", len(values)-i)})
+		}
+	}
+	return values
 }
 
 // state returns the state of the subject if neither the headline nor the error says it.
@@ -116,8 +130,11 @@ func differences(n *Notification) (shown []Difference, more int) {
 	return shown, max(n.MoreFields, 0) + len(n.Fields) - len(fields)
 }
 
+// wholeObject is the empty JSON pointer in words.
+const wholeObject = "(the whole object)"
+
 func differenceOf(field Field) Difference {
-	d := Difference{Path: line(field.Path, maxPath)}
+	d := Difference{Path: cmp.Or(line(field.Path, maxPath), wholeObject)}
 	switch {
 	case field.Hidden:
 		d.Note = "value hidden"
