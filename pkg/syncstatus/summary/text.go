@@ -15,13 +15,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
-// Count returns a number with its noun, as in 2 ConfigMaps or 1 Ingress.
+// Count returns a number with its noun, as in 2 ConfigMaps, 2 Gateways, 2 NetworkPolicies or 1 Ingress.
 func Count(n int, noun string) string {
 	switch {
 	case n == 1:
 	case strings.HasSuffix(noun, "s"):
 		noun += "es"
-	case strings.HasSuffix(noun, "y"):
+	case strings.HasSuffix(noun, "y") && !strings.HasSuffix(noun, "ay") && !strings.HasSuffix(noun, "ey"):
 		noun = strings.TrimSuffix(noun, "y") + "ies"
 	default:
 		noun += "s"

@@ -164,8 +164,8 @@ func TestCut(t *testing.T) {
 }
 
 func TestCounts(t *testing.T) {
-	numbers := map[string]int{"NetworkPolicy": 2, "Secret": 1, "Ingress": 2, "ConfigMap": 3}
-	if got, want := summary.Counts(numbers), "3 ConfigMaps, 2 Ingresses, 2 NetworkPolicies, 1 Secret"; got != want {
+	numbers := map[string]int{"NetworkPolicy": 2, "Gateway": 2, "Secret": 1, "Ingress": 2, "ConfigMap": 3}
+	if got, want := summary.Counts(numbers), "3 ConfigMaps, 2 Gateways, 2 Ingresses, 2 NetworkPolicies, 1 Secret"; got != want {
 		t.Errorf("want %q, got %q", want, got)
 	}
 	if got := summary.Counts(nil); got != "" {
