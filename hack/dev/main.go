@@ -43,6 +43,7 @@ func newCommand() *cobra.Command {
 		newToolCommand(),
 		newGitServerCommand(),
 		newReceiverCommand(),
+		newMailCatcherCommand(),
 		newBalancerCommand(),
 		newGuardCommand(),
 		newContainerCommand(),

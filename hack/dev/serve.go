@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster/balancer"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+	"github.com/configbutler/slipstream/test/devcluster/mailcatcher"
 	"github.com/configbutler/slipstream/test/devcluster/receiver"
 )
 
@@ -116,6 +117,28 @@ func newReceiverCommand() *cobra.Command {
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return serveHTTP(command.Context(), receiver.New(command.OutOrStdout()), address)
+		},
+	}
+	command.Flags().StringVar(&address, "address", "127.0.0.1:0", "host:port to listen on")
+	return command
+}
+
+func newMailCatcherCommand() *cobra.Command {
+	var address string
+	command := &cobra.Command{
+		Use:    "mailcatcher",
+		Short:  "Print the mail that notification sinks send over SMTP, without TLS",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			ctx := command.Context()
+			listener, err := listen(ctx, address)
+			if err != nil {
+				return err
+			}
+			catcher := mailcatcher.New(command.OutOrStdout(), mailcatcher.Options{})
+			defer context.AfterFunc(ctx, func() { _ = catcher.Close() })()
+			return catcher.Serve(listener)
 		},
 	}
 	command.Flags().StringVar(&address, "address", "127.0.0.1:0", "host:port to listen on")
