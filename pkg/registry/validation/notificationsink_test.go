@@ -215,7 +215,17 @@ func TestNotificationTexts(t *testing.T) {
 		{name: "no host", do: link("https:///{name}"), path: path, says: "must name a host"},
 		{name: "spaces", do: link("https://a/ b"), path: path, says: "spaces"},
 		{name: "a link without end", do: link("https://a/" + strings.Repeat("b", 2048)), path: path, says: "2048"},
-		{name: "templates", do: func(s notifier) { s.Spec.Template = configbutler.NotificationTemplate{Title: "x", Text: "y"} }},
+		{name: "templates", do: func(s notifier) {
+			s.Spec.Template = configbutler.NotificationTemplate{Title: "x {{.Headline}}", Text: "y"}
+		}},
+		{
+			name: "a title of an unknown field", do: func(s notifier) { s.Spec.Template.Title = "{{.Password}}" },
+			path: "spec.template.title", says: "must be a Go text/template: ",
+		},
+		{
+			name: "a text without end of an action", do: func(s notifier) { s.Spec.Template.Text = "a\n{{if .Headline}}" },
+			path: "spec.template.text", says: "must be a Go text/template: ",
+		},
 		{
 			name: "a title without end", do: func(s notifier) { s.Spec.Template.Title = strings.Repeat("a", 4097) },
 			path: "spec.template.title", says: "4096",
