@@ -43,7 +43,7 @@ func healthy(more map[string]any) map[string]any {
 	}
 	for resource, kind := range map[string]string{
 		"gitrepoconfigs": "GitRepoConfig", "gitdestinations": "GitDestination", "watchrules": "WatchRule", "clusterwatchrules": "ClusterWatchRule",
-		"appcatalogs": "AppCatalog", "environments": "Environment", "syncpipelines": "SyncPipeline",
+		"appcatalogs": "AppCatalog", "environments": "Environment", "syncpipelines": "SyncPipeline", "notificationsinks": "NotificationSink",
 	} {
 		objects[ofGroup+"/"+resource] = listOf(kind)
 	}

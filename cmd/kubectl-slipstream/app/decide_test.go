@@ -36,7 +36,8 @@ func decisionServer(t *testing.T) *requestServer {
 		"/apis/configbutler.ai/v1alpha1/syncpipelines/index": {&v1alpha1.SyncPipeline{
 			TypeMeta: typeMeta("SyncPipeline"), ObjectMeta: metav1.ObjectMeta{Name: "index"}, Spec: v1alpha1.SyncPipelineSpec{Suspend: true},
 		}},
-		recordPath: failed,
+		ofTeams + "notificationsinks/chat": {&v1alpha1.NotificationSink{TypeMeta: typeMeta("NotificationSink"), ObjectMeta: objectMeta("chat", nil)}},
+		recordPath:                         failed,
 	}
 	dismissal := &v1alpha1.Dismissal{TypeMeta: typeMeta("Dismissal"), ObjectMeta: objectMeta("alice", nil), Status: outcomeOf("Dismissed it")}
 	rolledBack := &v1alpha1.Rollback{TypeMeta: typeMeta("Rollback"), Status: outcomeOf("It goes", "alice-b4d9q")}
@@ -50,6 +51,7 @@ func decisionServer(t *testing.T) *requestServer {
 		ofTeams + "environments/pinned":                      lifeOf(lives, ofTeams+"environments/pinned"),
 		ofTeams + "appcatalogs/shop":                         lifeOf(lives, ofTeams+"appcatalogs/shop"),
 		ofTeams + "gitdestinations/main":                     lifeOf(lives, ofTeams+"gitdestinations/main"),
+		ofTeams + "notificationsinks/chat":                   lifeOf(lives, ofTeams+"notificationsinks/chat"),
 		"/apis/configbutler.ai/v1alpha1/syncpipelines/index": lifeOf(lives, "/apis/configbutler.ai/v1alpha1/syncpipelines/index"),
 	})
 }
@@ -112,6 +114,7 @@ func TestDecisions(t *testing.T) {
 			args: "unsuspend pipeline/index", out: "syncpipeline/index no longer suspended\n",
 			request: set("/apis/configbutler.ai/v1alpha1/syncpipelines/index", "suspend", "null"),
 		},
+		{args: "suspend sink/chat", out: "notificationsink/chat suspended\n", request: set("notificationsinks/chat", "suspend", "true")},
 		{args: "suspend alien", code: 2, problem: "not found"},
 		{
 			args: "unpin -l team=a", out: "environment/alice was not pinned\nenvironment/pinned unpinned\n",

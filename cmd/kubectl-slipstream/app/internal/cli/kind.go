@@ -34,6 +34,7 @@ var (
 	SyncPipeline         = Kind{
 		Resource: "syncpipelines", Title: "syncpipeline", aliases: []string{"pipe", "pipeline", "pipelines"}, ClusterScoped: true,
 	}
+	NotificationSink = Kind{Resource: "notificationsinks", Title: "notificationsink", aliases: []string{"sink", "sinks"}}
 )
 
 // GroupVersionResource returns the resource of the kind.

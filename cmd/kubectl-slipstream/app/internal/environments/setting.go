@@ -177,13 +177,14 @@ func newResume(streams genericiooptions.IOStreams, config *genericclioptions.Con
 }
 
 // suspendable are the kinds with spec.suspend, the default first.
-var suspendable = []cli.Kind{cli.GitDestination, cli.SyncPipeline}
+var suspendable = []cli.Kind{cli.GitDestination, cli.SyncPipeline, cli.NotificationSink}
 
 func newSuspend(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
-		Use:     "suspend (GITDESTINATION | syncpipeline/NAME | [TYPE] -l SELECTOR)",
-		Short:   "Stop writing a GitDestination, or sending to the sinks of a SyncPipeline",
-		Long:    "Set spec.suspend. Changes of a GitDestination wait; a SyncPipeline finds and sends the differences after unsuspend.",
+		Use:   "suspend (GITDESTINATION | syncpipeline/NAME | notificationsink/NAME | [TYPE] -l SELECTOR)",
+		Short: "Stop writing a GitDestination, or what a SyncPipeline or a NotificationSink sends",
+		Long: "Set spec.suspend. Changes of a GitDestination wait; a SyncPipeline finds and sends the differences after unsuspend. What happens\n" +
+			"meanwhile is not notified by a NotificationSink later, except what still needs a decision or fails then.",
 		Example: "  kubectl slipstream suspend production\n\n  kubectl slipstream suspend syncpipeline/index",
 	}, &setting{
 		requester: newRequester(streams, config), targets: targets{kinds: suspendable}, field: "suspend",
@@ -193,8 +194,8 @@ func newSuspend(streams genericiooptions.IOStreams, config *genericclioptions.Co
 
 func newUnsuspend(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	return newSetting(&cobra.Command{
-		Use:     "unsuspend (GITDESTINATION | syncpipeline/NAME | [TYPE] -l SELECTOR)",
-		Short:   "End the suspension of a GitDestination or SyncPipeline",
+		Use:     "unsuspend (GITDESTINATION | syncpipeline/NAME | notificationsink/NAME | [TYPE] -l SELECTOR)",
+		Short:   "End the suspension of a GitDestination, SyncPipeline or NotificationSink",
 		Example: "  kubectl slipstream unsuspend production",
 	}, &setting{
 		requester: newRequester(streams, config), targets: targets{kinds: suspendable}, field: "suspend",

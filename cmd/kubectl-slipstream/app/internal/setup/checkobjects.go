@@ -46,6 +46,7 @@ func checkedKinds() []checkedKind {
 		{resource: "appcatalogs", kind: "AppCatalog"},
 		{resource: "environments", kind: "Environment", waits: true},
 		{resource: "syncpipelines", kind: "SyncPipeline", clusterScoped: true},
+		{resource: "notificationsinks", kind: "NotificationSink"},
 	}
 }
 
