@@ -13,7 +13,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// Sink returns the state of a NotificationSink at a time: what prevents it from sending, or else a failed or rejected message, or else what
+// Sink returns the state of a NotificationSink at a time: what prevents it from sending, or else a rejected or failed message, or else what
 // waits, or else whether it has sent anything.
 func Sink(s *v1alpha1.NotificationSink, now time.Time) string {
 	status := &s.Status
@@ -25,7 +25,7 @@ func Sink(s *v1alpha1.NotificationSink, now time.Time) string {
 	case status.ObservedGeneration == 0:
 		return "Not looked at yet"
 	}
-	for _, sentence := range []string{unreadySink(status), failedMessage(status, now), rejectedMessage(status), heldMessages(status)} {
+	for _, sentence := range []string{unreadySink(status), rejectedMessage(status), failedMessage(status, now), heldMessages(status)} {
 		if sentence != "" {
 			return sentence
 		}
@@ -52,7 +52,7 @@ func unreadySink(status *v1alpha1.NotificationSinkStatus) string {
 		return With(holding(status), ready.Message)
 	case v1alpha1.ReasonPermissionLost:
 		return With("Not sent", ready.Message)
-	case v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretInvalid:
+	case v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretInvalid, v1alpha1.ReasonProgressing:
 		return Line(ready.Message)
 	}
 	return ""

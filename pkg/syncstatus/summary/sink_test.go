@@ -54,6 +54,7 @@ func TestSink(t *testing.T) {
 			name: "no Secret", do: []func(sink){unready(v1alpha1.ReasonSecretNotFound, "Secret shop/slack does not exist"), pending(2, 0)},
 			want: "Secret shop/slack does not exist",
 		},
+		{name: "a start", do: []func(sink){unready(v1alpha1.ReasonProgressing, "Permissions are being checked")}, want: "Permissions are being checked"},
 		{name: "a failure", do: []func(sink){failures(1)}, want: "Failed once: 503 Service Unavailable"},
 		{
 			name: "failures", do: []func(sink){unready(v1alpha1.ReasonDeliveryFailed, "no"), failures(3), pending(2, 8*time.Second)},
@@ -63,7 +64,7 @@ func TestSink(t *testing.T) {
 			name: "a rejection", want: "Rejected: channel_not_found",
 			do: []func(sink){
 				condition(v1alpha1.ConditionDelivering, metav1.ConditionFalse, v1alpha1.ReasonDeliveryRejected, "no"),
-				func(s sink) { s.Status.LastError = "channel_not_found" },
+				func(s sink) { s.Status.Failures, s.Status.LastError = 1, "channel_not_found" },
 			},
 		},
 		{
