@@ -54,7 +54,7 @@ func testLifecycle(t *testing.T, s *testCluster) {
 		},
 		{environmentIn(namespace), "envt", "alice", "NAME CATALOG TYPE AUTO NAMESPACE STATE REVISION AGE", `{"spec":{"autoSync":true}}`},
 		{pipelineOf(namespace), "pipe", namespace, "NAME MODE SINKS OBJECTS PENDING STATE AGE", `{"spec":{"batch":{"maxItems":20}}}`},
-		{sinkIn(namespace), "sink", "chat", "NAME TO EVENTS PENDING STATE LAST AGE", `{"spec":{"suspend":true}}`},
+		{sinkIn(namespace), "sink", "chat", "NAME TO EVENTS PENDING STATE LAST AGE", `{"spec":{"maxPerMinute":5}}`},
 		{policy, "syncpol", "default", "NAME BATCH-WINDOW RETENTION RECORDS SUSPENDED READY REASON AGE", `{"spec":{"batchWindow":"2s"}}`},
 	} {
 		t.Run(each.kind, func(t *testing.T) {
