@@ -40,6 +40,7 @@ func runnable() []string {
 		"docs/kinds/environment.md",
 		"docs/kinds/environmentdependency.md",
 		"docs/kinds/syncpipeline.md",
+		"docs/kinds/notificationsink.md",
 		"docs/first-steps.md",
 		"docs/secrets.md",
 		"docs/permissions.md",

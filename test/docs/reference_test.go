@@ -38,6 +38,11 @@ func TestEveryFieldIsNamed(t *testing.T) {
 			v1alpha1.JobSink{}, v1alpha1.PipelineRetry{}, v1alpha1.SyncPipelineStatus{}, v1alpha1.PipelineSinkStatus{}, v1alpha1.PipelineRun{},
 			v1alpha1.PipelineSyncSpec{},
 		},
+		"notificationsink.md": {
+			v1alpha1.NotificationSinkSpec{}, v1alpha1.SlackSink{}, v1alpha1.TeamsSink{}, v1alpha1.EmailSink{}, v1alpha1.WebhookSink{},
+			v1alpha1.NotificationAuthors{}, v1alpha1.NotificationTemplate{}, v1alpha1.NotificationSinkStatus{},
+			v1alpha1.NotificationTestSpec{}, v1alpha1.NotificationTestStatus{},
+		},
 		"change.md": {
 			v1alpha1.ChangeSpec{}, v1alpha1.ChangedObject{}, v1alpha1.ChangedVersions{}, v1alpha1.ChangeAuthor{}, v1alpha1.ChangeCommit{},
 		},
