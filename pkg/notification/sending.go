@@ -56,6 +56,16 @@ func (q *queue) windowAt(at time.Time) time.Time {
 	return decision.Next
 }
 
+// windowMessage returns for which window messages wait; empty if they do not.
+func (q *queue) windowMessage(now time.Time) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.selection == nil {
+		return ""
+	}
+	return q.selection.windows.At(now).Message(now)
+}
+
 // begin returns the message that is being sent. If there is none, the pending notifications become one, and writes are to be stored before it is
 // sent.
 func (q *queue) begin() (sending *ledger.Sending, writes *ledger.Writes) {

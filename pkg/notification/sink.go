@@ -55,9 +55,6 @@ func (k *sink) stop() {
 	k.once.Do(func() {
 		k.cancel()
 		k.group.Wait()
-		if receiver := k.receiver.Load(); receiver != nil {
-			(*receiver).Close()
-		}
 	})
 }
 
@@ -129,7 +126,7 @@ func (s *sinks) open(ctx context.Context, name types.NamespacedName, object *v1a
 		},
 		reminders: func() v1alpha1.Reminders { return s.policy().Reminders },
 		changed:   func() { s.queue.AddAfter(name, statusInterval) },
-		receiver: func() delivery.Receiver {
+		current: func() delivery.Receiver {
 			if receiver := k.receiver.Load(); receiver != nil {
 				return *receiver
 			}
@@ -160,9 +157,7 @@ func (s *sinks) apply(k *sink, object *v1alpha1.NotificationSink) error {
 	}
 	k.generation, k.author = object.Generation, object.Status.EditedBy
 	k.composer.Store(&composer{sinks: s, sink: object, selection: selected})
-	if before := k.receiver.Swap(&receiver); before != nil {
-		(*before).Close()
-	}
+	k.receiver.Store(&receiver)
 	k.queue.configure(selected, object.CreationTimestamp.Time)
 	k.status.tryNow()
 	s.observeAll(k)
@@ -249,6 +244,9 @@ func (s *sinks) updateStatus(k *sink, object *v1alpha1.NotificationSink, failure
 		written.NextAttemptTime = timeOrNil(progress.nextAttempt(attempt, now))
 	}
 	facts := condition.Facts{Held: held, Reason: attempt.reason, Rejected: attempt.rejected}
+	if progress.pending > 0 {
+		facts.Window = k.queue.windowMessage(now)
+	}
 	if failure != nil {
 		facts.Failure = failure.Error()
 	}

@@ -50,8 +50,9 @@ type worker struct {
 	numbers numbers
 	status  *status
 
-	// receiver is nil while the spec of the sink cannot be used.
-	receiver func() delivery.Receiver
+	// current returns the receiver of the current spec; nil while it cannot be used. connected is the one in use.
+	current   func() delivery.Receiver
+	connected delivery.Receiver
 	// stored is when the ledger was last written, and sent are the times of the messages of the last minute.
 	stored time.Time
 	sent   []time.Time
@@ -62,6 +63,15 @@ func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.pause(ctx, w.step(ctx))
 	}
+	w.connect(nil)
+}
+
+// connect has messages sent to a receiver, and closes the one before.
+func (w *worker) connect(receiver delivery.Receiver) {
+	if w.connected != nil && w.connected != receiver {
+		w.connected.Close()
+	}
+	w.connected = receiver
 }
 
 // pause waits until a time, or until the worker is woken. The zero time means that only that ends it.
@@ -84,6 +94,7 @@ func (w *worker) step(ctx context.Context) time.Time {
 	if next := w.stored.Add(storeInterval); w.clock.Now().Before(next) {
 		return next
 	}
+	w.connect(w.current())
 	w.queue.remind(w.reminders())
 	if err := w.store(ctx, w.queue.take()); err != nil {
 		return w.internalFailure(ctx, err)
@@ -128,7 +139,7 @@ func (w *worker) internalFailure(ctx context.Context, err error) time.Time {
 // due returns when the next message is to be sent; zero if there is nothing to send, or sending is held.
 func (w *worker) due() time.Time {
 	first, pending := w.queue.waiting()
-	if !pending || w.receiver() == nil || !w.status.hold().IsZero() {
+	if !pending || w.connected == nil || !w.status.hold().IsZero() {
 		return time.Time{}
 	}
 	due := first.Add(w.queue.window())
@@ -166,7 +177,7 @@ func (w *worker) send(ctx context.Context) error {
 		return w.store(ctx, w.queue.settle(ledger.State{}, nil, ""))
 	}
 	begun := w.clock.Now()
-	result := w.receiver().Deliver(ctx, m, w.queue.thread(m.Thread))
+	result := w.connected.Deliver(ctx, m, w.queue.thread(m.Thread))
 	if ctx.Err() != nil && result.Outcome == delivery.Retry {
 		return nil // The process stops leading.
 	}

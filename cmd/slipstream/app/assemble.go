@@ -68,7 +68,12 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	config.Past = newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
+	past := newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
+	tester, err := newTester(opts.Notifications.ClusterName, config.Generic.ClientConfig, policy, process)
+	if err != nil {
+		return nil, err
+	}
+	config.Past, config.Notifications = past, tester
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err
@@ -84,7 +89,7 @@ func assemble(
 	controllers := &controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
 		reports: reports, runner: runner.WithRecords(server.Records), history: changes, files: files, resolver: rules,
-		policy: policy,
+		policy: policy, past: past, tester: tester,
 	}
 	return server, controllers.addTo(server, stores.identity, append([]controller.Runner{rotation}, certificates...)...)
 }

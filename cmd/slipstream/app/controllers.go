@@ -26,6 +26,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
+	"github.com/configbutler/slipstream/pkg/mirror/past"
+	"github.com/configbutler/slipstream/pkg/notification"
 	"github.com/configbutler/slipstream/pkg/pipeline"
 	"github.com/configbutler/slipstream/pkg/store/hmac"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -72,6 +74,8 @@ type controllers struct {
 	runner  *syncer.Syncer
 	history *history.History
 	files   *blobcache.Cache
+	past    *past.Past
+	tester  *notification.Tester
 	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
 	// policy is the policy for the addresses in users' objects.
@@ -109,7 +113,7 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 	return []controller.Controller{
 		mirror, &history.Controller{History: c.history}, c.catalog(), c.environment(),
 		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Dial: c.policy.DialContext, SinkClient: sinkClient}},
-		c.retention(deposits),
+		c.notifications(), c.retention(deposits),
 	}, nil
 }
 

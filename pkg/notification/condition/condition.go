@@ -33,6 +33,8 @@ type Facts struct {
 	Failure string
 	// Reason is the reason of the last failed attempt; empty if it has no special one.
 	Reason string
+	// Window is for which window messages wait, empty if they do not.
+	Window string
 	// Rejected means that the receiver rejected the last message.
 	Rejected bool
 }
@@ -53,7 +55,7 @@ func Set(sink *v1alpha1.NotificationSink, facts Facts, now time.Time) {
 			conditions.Reason{Code: v1alpha1.ReasonDelivering, Message: "The receiver has accepted the last message"})
 	}
 	ready := problem
-	if ready.Code == v1alpha1.ReasonDeliveryRetrying {
+	if ready.Code == v1alpha1.ReasonDeliveryRetrying || ready.Code == v1alpha1.ReasonWindowClosed {
 		ready = conditions.Reason{}
 	}
 	fine := conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: "Notifications are collected and sent"}
@@ -67,6 +69,8 @@ func (f Facts) problem(status *v1alpha1.NotificationSinkStatus) conditions.Reaso
 		return conditions.Progressing(f.Failure)
 	case !f.Held.IsZero():
 		return f.Held
+	case f.Window != "":
+		return conditions.Reason{Code: v1alpha1.ReasonWindowClosed, Message: f.Window}
 	case status.Failures == 0:
 		return conditions.Reason{}
 	case f.Rejected:

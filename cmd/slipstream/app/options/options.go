@@ -64,6 +64,7 @@ type Options struct {
 	Mirror         *MirrorOptions
 	Attribution    *AttributionOptions
 	Environments   *EnvironmentOptions
+	Notifications  *NotificationOptions
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	Logging        *logs.Options
 
@@ -100,14 +101,15 @@ func New(codecs serializer.CodecFactory) *Options {
 	server.ShutdownWatchTerminationGracePeriod = watchGracePeriod
 	server.ShutdownSendRetryAfter = true
 	return &Options{
-		Recommended:  recommended,
-		Server:       server,
-		Serving:      newServingOptions(),
-		Storage:      newStorageOptions(recommended.Etcd),
-		Git:          &GitOptions{},
-		Mirror:       newMirrorOptions(),
-		Attribution:  newAttributionOptions(),
-		Environments: newEnvironmentOptions(),
+		Recommended:   recommended,
+		Server:        server,
+		Serving:       newServingOptions(),
+		Storage:       newStorageOptions(recommended.Etcd),
+		Git:           &GitOptions{},
+		Mirror:        newMirrorOptions(),
+		Attribution:   newAttributionOptions(),
+		Environments:  newEnvironmentOptions(),
+		Notifications: &NotificationOptions{},
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: controller.DefaultLeaseDuration},
@@ -150,12 +152,13 @@ func ownNamespace() string {
 
 // Flags returns the flags by subject.
 func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
-	flags.Order = []string{"storage", "git", "mirror", "attribution", "controllers", "cluster", "secure serving"}
+	flags.Order = []string{"storage", "git", "mirror", "attribution", "notifications", "controllers", "cluster", "secure serving"}
 	o.Storage.addFlags(flags.FlagSet("storage"))
 	o.Git.addFlags(&flags)
 	o.Mirror.addFlags(flags.FlagSet("mirror"))
 	o.Attribution.addFlags(flags.FlagSet("attribution"))
 	o.Environments.addFlags(&flags)
+	o.Notifications.addFlags(&flags)
 	controllers := flags.FlagSet("controllers")
 	controllers.StringVar(&o.Namespace, "namespace", o.Namespace,
 		"The server's own namespace, which contains its Lease and its Secrets. "+
@@ -222,6 +225,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Mirror.validate()...)
 	errs = append(errs, o.Attribution.validate()...)
 	errs = append(errs, o.Environments.validate()...)
+	errs = append(errs, o.Notifications.validate()...)
 	errs = append(errs, o.validateLeaderElection()...)
 	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))

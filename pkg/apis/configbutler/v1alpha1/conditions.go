@@ -227,7 +227,7 @@ const (
 	ReasonWorkloadsNotReady = "WorkloadsNotReady"
 	// ReasonFieldsChangedTwice means that fields were changed in the environment and in the catalog.
 	ReasonFieldsChangedTwice = "FieldsChangedTwice"
-	// ReasonWindowClosed means that the spec's windows do not currently allow automatic syncs to begin.
+	// ReasonWindowClosed means that the spec's windows do not currently allow automatic syncs to begin, or messages to be sent.
 	ReasonWindowClosed = "WindowClosed"
 	// ReasonRateLimited means that syncs are queued because of the SyncPolicy's maxSyncsPerMinute.
 	ReasonRateLimited = "RateLimited"

@@ -1,0 +1,83 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notification
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/notification/delivery"
+	"github.com/configbutler/slipstream/pkg/notification/message"
+)
+
+// Tester sends test messages to the receivers of sinks. Every replica serves them.
+type Tester struct {
+	// Cluster is the name of the cluster in messages.
+	Cluster string
+	// Connect returns the receiver of a sink.
+	Connect func(sink *v1alpha1.NotificationSink) (delivery.Receiver, error)
+	Clock   clock.PassiveClock
+}
+
+// Test sends a message with made-up content, once, and sets the status of the test. A dry run sends nothing. The caller must have checked the
+// permissions of the user.
+func (t *Tester) Test(ctx context.Context, sink *v1alpha1.NotificationSink, test *v1alpha1.NotificationTest, dryRun bool) error {
+	m, err := t.message(sink, test)
+	if err != nil {
+		return err
+	}
+	rendered, err := delivery.Render(&sink.Spec, m)
+	if err != nil {
+		return fmt.Errorf("make the message: %w", err)
+	}
+	test.Status = v1alpha1.NotificationTestStatus{
+		Title: rendered.Title, Text: rendered.Text, Body: rendered.Body, ContentType: rendered.ContentType,
+		Message: "Nothing was sent (dry run)",
+	}
+	if dryRun {
+		return nil
+	}
+	receiver, err := t.Connect(sink)
+	if err != nil {
+		return fmt.Errorf("use the receiver: %w", err)
+	}
+	defer receiver.Close()
+	result := receiver.Deliver(ctx, m, "")
+	if ctx.Err() != nil && result.Outcome != delivery.Delivered {
+		return ctx.Err() //nolint:wrapcheck // the caller expects it
+	}
+	test.Status.Delivered, test.Status.Message = result.Outcome == delivery.Delivered, result.Message
+	return nil
+}
+
+// message returns the message of a test.
+func (t *Tester) message(sink *v1alpha1.NotificationSink, test *v1alpha1.NotificationTest) (*message.Message, error) {
+	now := t.Clock.Now()
+	events := []v1alpha1.NotificationEvent{test.Spec.Event}
+	if test.Spec.Digest {
+		events = v1alpha1.NotificationEvents()
+	}
+	m := &message.Message{ID: string(uuid.NewUUID()), Time: now, Cluster: t.Cluster, Test: true}
+	for _, event := range events {
+		n := message.Sample(event, false, now)
+		n.Cluster, n.Link = t.Cluster, linkOf(sink.Spec.LinkTemplate, n.Subject)
+		m.Notifications = append(m.Notifications, n)
+	}
+	m.Counts = message.CountsOf(m.Notifications)
+	written := sink.Spec.Template
+	if test.Spec.Template != nil {
+		written = *test.Spec.Template
+	}
+	template, err := message.ParseTemplate(written.Title, written.Text)
+	if err != nil {
+		return nil, apierrors.NewBadRequest("spec.template." + err.Error())
+	}
+	template.Apply(m)
+	return m, nil
+}
