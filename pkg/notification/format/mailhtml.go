@@ -33,7 +33,8 @@ func signature(footer string) markup {
 
 func mailView(v message.View) markup {
 	body := join(
-		badge(v.Symbol, v.Label, tone(v.Severity, v.Recovered)), inline("span", "cluster", escaped(clusterName(v.Cluster))), element("h1", "title", escaped(v.Title)), mailNote(v.Note),
+		badge(v.Symbol, v.Label, tone(v.Severity, v.Recovered)), inline("span", "cluster", escaped(clusterName(v.Cluster))),
+		element("h1", "title", escaped(v.Title)), mailNote(v.Note),
 	)
 	if v.Text != "" {
 		body = join(body, element("div", "text", escaped(v.Text)))

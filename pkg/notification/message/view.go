@@ -66,8 +66,8 @@ func (m *Message) View() View {
 	}
 	n := &m.Notifications[0]
 	v := View{
-		Title: Title(m), Short: m.short(), Label: Label(n.Event, n.Recovered), Symbol: Symbol(n.Severity, n.Recovered), Severity: n.Severity, Recovered: n.Recovered,
-		Note: m.note(), Link: safeLink(n.Link, maxLink), Cluster: m.cluster(), Time: n.Time.UTC(),
+		Title: Title(m), Short: m.short(), Label: Label(n.Event, n.Recovered), Symbol: Symbol(n.Severity, n.Recovered),
+		Severity: n.Severity, Recovered: n.Recovered, Note: m.note(), Link: safeLink(n.Link, maxLink), Cluster: m.cluster(), Time: n.Time.UTC(),
 	}
 	if v.Text = text(m.Text); v.Text != "" {
 		return v
