@@ -18,7 +18,8 @@
 // The Joiner gathers the evidence about an event, and pure functions of it (the files match_*.go) return a verdict: the
 // author, and the time until which to wait for facts that contradict it. Facts may arrive late, twice, in any order or
 // never. So a fact counts once its source has had the time to report other candidates. That time is measured for each
-// source. An event that need not wait is delivered by the goroutine that submits it.
+// source. An event without facts waits longer while the audit has reported nothing that was completed after it: its fact
+// may be held up. An event that need not wait is delivered by the goroutine that submits it.
 //
 // Events of one object are in a queue of their own, in order. The holder of the queue processes its first event without
 // the Joiner's lock: it computes the content, decides and delivers. A delivery that blocks delays only its own object.

@@ -38,8 +38,11 @@ type evidence struct {
 type waitingTimes struct {
 	// audit and admission are the times by which all facts of a source should have arrived, as far as measured.
 	audit, admission time.Time
-	// last is the time at which waiting ends.
+	// last is the time at which waiting ends if there are facts about the event.
 	last time.Time
+	// unknown is the time at which waiting ends, or is considered again, if there are none. It is later than last while the
+	// audit is behind.
+	unknown time.Time
 }
 
 // soonest returns the time by which all facts of one of the sources should have arrived.
@@ -99,9 +102,9 @@ func (e *evidence) decideWrite() verdict {
 		return v
 	}
 	if manager := managerOf(e.pending.event.Object, e.pending.arrived); manager != "" {
-		return verdict{author: Author{Signal: ManagedFields, Manager: manager}, until: e.times.last}
+		return verdict{author: Author{Signal: ManagedFields, Manager: manager}, until: e.times.unknown}
 	}
-	return verdict{author: Author{Signal: Unknown}, until: e.times.last}
+	return verdict{author: Author{Signal: Unknown}, until: e.times.unknown}
 }
 
 // combine compares the audited author, nil if there are several, with the admission facts about the same change. A

@@ -34,11 +34,17 @@ func (x *expectations) grace(signal Signal, object Object, now time.Time) time.D
 // times returns the times until which an event waits for facts. Measurements since the event arrived are included.
 func (x *expectations) times(w *pendingEvent) waitingTimes {
 	if !x.active() {
-		return waitingTimes{w.arrived, w.arrived, w.arrived}
+		return waitingTimes{w.arrived, w.arrived, w.arrived, w.arrived}
 	}
 	now := time.Now()
 	audit, admission := x.grace(Audit, w.object, now), x.grace(Admission, w.object, now)
-	return waitingTimes{audit: w.arrived.Add(audit), admission: w.arrived.Add(admission), last: w.arrived.Add(max(audit, admission))}
+	last := max(audit, admission)
+	unknown := last
+	if audit > 0 && x.sources.behind(w.object, w.arrived) {
+		unknown = max(last, min(now.Sub(w.arrived)+audit, x.maxWait))
+	}
+	after := w.arrived.Add
+	return waitingTimes{audit: after(audit), admission: after(admission), last: after(last), unknown: after(unknown)}
 }
 
 // eventArrived records an event, which is expected to be followed by facts.

@@ -104,7 +104,7 @@ func (j *Joiner) add(fact *Fact, now time.Time, recovered bool) (evicted int) {
 		arrived = fact.Begun
 	}
 	if now.Sub(arrived) < silenceTimeout {
-		from.received(arrived)
+		from.received(arrived, fact.Ended)
 		j.observed.versions.begin(now)
 	}
 	if !j.config.wants(fact, object) || j.facts.has(fact) {

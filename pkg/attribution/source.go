@@ -62,6 +62,13 @@ func (s *sources) grace(signal Signal, object Object, now time.Time, limit time.
 	return s.of(signal, object).grace(now, needed, limit)
 }
 
+// behind reports whether the API servers' audit has reported no request that was completed after a change arrived. Audit
+// events are sent approximately in the order in which requests are completed, so that about the change is then still to
+// come, or held up.
+func (s *sources) behind(object Object, arrived time.Time) bool {
+	return s.of(Audit, object) == &s.audit && s.audit.reported.Before(arrived)
+}
+
 // states returns the state of the API servers' audit and admission.
 func (s *sources) states(now time.Time) []SourceState {
 	return []SourceState{s.audit.state(Audit), s.admission.state(Admission)}
@@ -71,6 +78,8 @@ func (s *sources) states(now time.Time) []SourceState {
 type source struct {
 	lastFact    time.Time
 	wantedSince time.Time
+	// reported is when the last of the reported requests was completed, by the API server's clock.
+	reported time.Time
 	// lag is a maximum that later measurements lower slowly.
 	lag     time.Duration
 	lowered time.Time
@@ -79,10 +88,13 @@ type source struct {
 	counted      time.Time
 }
 
-// received records that a fact arrived.
-func (s *source) received(at time.Time) {
+// received records that a fact arrived about a request that was completed at a time.
+func (s *source) received(at, completed time.Time) {
 	if at.After(s.lastFact) {
 		s.lastFact = at
+	}
+	if completed.After(s.reported) {
+		s.reported = completed
 	}
 	if !at.Before(s.wantedSince) {
 		s.wantedSince = time.Time{}

@@ -38,7 +38,8 @@ func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {
 	return times
 }
 
-// TestMissingFactsDelayOnlyTheirObject checks that missing facts about one object do not delay another.
+// TestMissingFactsDelayOnlyTheirObject checks that missing facts about one object do not delay another, and their own
+// object no longer than facts are late, if the audit has reported a later request.
 func TestMissingFactsDelayOnlyTheirObject(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, s *fixture) {
 		const lag = 200 * time.Millisecond
@@ -53,6 +54,8 @@ func TestMissingFactsDelayOnlyTheirObject(t *testing.T) {
 		fact.Content = "C"
 		s.Add([]Fact{fact}, false)
 		s.submit(reported)
+		pass(lag)
+		s.Add([]Fact{factOf("ann", Audit, create, reported)}, false)
 		pass(10 * lag)
 		times := timesOf(s.deliveries(), began)
 		if len(times) != 501 {
