@@ -22,7 +22,9 @@ func deletions(t *testing.T, s *testCluster) {
 	}
 }
 
-// finalizers has one user delete objects whose finalizers another user removes later, as a controller would.
+// finalizers has one user delete objects whose finalizers other users remove later, as controllers would. The response to
+// the removal of the last finalizer has the resourceVersion of the update before, and managedFields do not show which was first, since they
+// keep the time at which the finalizers were added.
 func finalizers(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "finalizers", "configmaps")
 	patch := func(by *person, name, finalizers string) {
@@ -39,8 +41,9 @@ func finalizers(t *testing.T, s *testCluster) {
 		s.alice.run(t, "delete", "configmap", "one", "-n", m.Namespace, "--wait=false")
 	}
 	patch(s.carol, "one", "null")
+	m.waitForNextSecond(t, "two")
 	patch(s.carol, "two", `["example.com/b"]`)
-	patch(s.carol, "two", "null")
+	patch(s.alice, "two", "null")
 	m.expectAuthors(t, "v1/configmaps",
 		expected{"one", "CREATE", "alice"}, expected{"one", "UPDATE", "alice"}, expected{"one", "DELETE", "bob"},
 		expected{"two", "CREATE", "alice"}, expected{"two", "UPDATE", "alice"},

@@ -74,6 +74,12 @@ func response(object string) func(*auditv1.Event) {
 	return func(e *auditv1.Event) { e.ResponseObject = raw(object) }
 }
 
+// terminating returns a ConfigMap whose deletion was requested, with more metadata.
+func terminating(metadata string) string {
+	return `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"settings","namespace":"shop","uid":"u1","resourceVersion":"42",` +
+		`"deletionTimestamp":"2026-11-21T12:00:00Z",` + metadata + `}}`
+}
+
 func body(object string) func(*auditv1.Event) {
 	return func(e *auditv1.Event) { e.RequestObject = raw(object) }
 }
@@ -150,6 +156,20 @@ func TestWrites(t *testing.T) {
 		"group": {
 			event: event(func(e *auditv1.Event) { e.ObjectRef.APIGroup, e.ObjectRef.Resource = "apps", "deployments" }),
 			want:  []attribution.Fact{fact(func(f *attribution.Fact) { f.Group, f.Resource = "apps", "deployments" })},
+		},
+		"removal of a finalizer": {
+			event: event(response(terminating(`"deletionGracePeriodSeconds":0,"finalizers":["x.org/y"]`))), want: []attribution.Fact{fact()},
+		},
+		"removal of the last finalizer":                       {event: event(response(terminating(`"deletionGracePeriodSeconds":0`)))},
+		"removal of the last finalizer, without grace period": {event: event(response(terminating(`"finalizers":[]`)))},
+		"write during a grace period": {
+			event: event(response(terminating(`"deletionGracePeriodSeconds":30`))), want: []attribution.Fact{fact()},
+		},
+		"write to a terminating namespace": {
+			event: event(response(terminating(`"deletionGracePeriodSeconds":0`)), func(e *auditv1.Event) {
+				e.ObjectRef = &auditv1.ObjectReference{Resource: "namespaces", Name: "settings"}
+			}),
+			want: []attribution.Fact{fact(func(f *attribution.Fact) { f.Resource, f.Namespace = "namespaces", "" })},
 		},
 		"dry run":            {event: event(request("update", "/x?dryRun=All", 200))},
 		"dry run among more": {event: event(request("create", "/x?fieldManager=k&dryRun=All", 201))},

@@ -25,6 +25,7 @@ type object struct {
 		UID               types.UID `json:"uid"`
 		ResourceVersion   string    `json:"resourceVersion"`
 		DeletionTimestamp string    `json:"deletionTimestamp"`
+		DeletionGrace     int64     `json:"deletionGracePeriodSeconds"`
 		Finalizers        []string  `json:"finalizers"`
 	} `json:"metadata"`
 }
@@ -44,12 +45,24 @@ func readObject(raw *runtime.Unknown) (*object, error) {
 	return read, nil
 }
 
-// factsOfWrite returns the facts of a create, update or patch. The response to a write of the scale subresource has the
+// endsDeletion reports whether a write has removed the object: its deletion was requested before, and the write left no
+// finalizers. A Namespace has more finalizers in its spec.
+func endsDeletion(event *auditv1.Event, response *object) bool {
+	of := event.ObjectRef
+	return of.Subresource == "" && (of.APIGroup != "" || of.Resource != "namespaces") &&
+		response.Metadata.DeletionTimestamp != "" && response.Metadata.DeletionGrace == 0 && len(response.Metadata.Finalizers) == 0
+}
+
+// factsOfWrite returns the facts of a create, update or patch. There is none of one that ends a deletion: the author of
+// the deletion is the user who requested it, and the response has the resourceVersion of an earlier write. The response to a write of the scale subresource has the
 // uid and the resourceVersion of the scaled object. Other subresources count only if their response has them, too.
 func factsOfWrite(event *auditv1.Event, fact attribution.Fact) ([]attribution.Fact, error) {
 	response, err := readObject(event.ResponseObject)
 	if err != nil {
 		return nil, err
+	}
+	if response != nil && endsDeletion(event, response) {
+		return nil, nil
 	}
 	if response != nil && !response.isStatus() && (fact.Name == "" || fact.Name == response.Metadata.Name) {
 		fact.Name = response.Metadata.Name
