@@ -78,7 +78,7 @@ func TestEndIsNotified(t *testing.T) {
 		d.Status.Conditions[0].Status, d.Status.Conditions[0].Message = metav1.ConditionTrue, "Up to date"
 	})
 	s.receives(first, "Failed recovered teams/alice", "DestinationFailing recovered teams/main")
-	if got := s.inbox.received()[2].Notifications[0].Headline; got != "GitDestination teams/main: writes again (Up to date)" {
+	if got := s.inbox.received()[2].Notifications[0].Headline; got != "GitDestination teams/main: Writes again (Up to date)" {
 		t.Errorf("headline = %q", got)
 	}
 }

@@ -153,7 +153,8 @@ func (s *sinks) findInRecord(ctx context.Context, o object) (observe.Findings, l
 	if err != nil {
 		return observe.Findings{}, nil, err //nolint:wrapcheck // the caller does
 	}
-	return observe.Record(record), s.labelsOf(record), nil
+	environment, of := s.subjectOf(record)
+	return observe.Record(record, environment), of, nil
 }
 
 // needRecord reports whether a sink may have to be notified of a record: it has a finding in it, or there may be one that is new.
@@ -170,20 +171,20 @@ func (s *sinks) needRecord(o object, cached *v1alpha1.SyncStatus) bool {
 	return event == "" && !observe.IsSilent(cached)
 }
 
-// labelsOf returns the labels of the subject of a record; none if it does not exist.
-func (s *sinks) labelsOf(record *v1alpha1.SyncStatus) labels.Set {
+// subjectOf returns the environment of a record, nil if it has none, and the labels of its subject.
+func (s *sinks) subjectOf(record *v1alpha1.SyncStatus) (*v1alpha1.Environment, labels.Set) {
 	api := s.informers.Configbutler().V1alpha1()
 	name := record.Spec.Subject.Name
 	if record.Spec.Subject.Kind == v1alpha1.SubjectAppCatalog {
 		if catalog, err := api.AppCatalogs().Lister().AppCatalogs(record.Namespace).Get(name); err == nil {
-			return catalog.Labels
+			return nil, catalog.Labels
 		}
-		return nil
+		return nil, nil
 	}
 	if environment, err := api.Environments().Lister().Environments(record.Namespace).Get(name); err == nil {
-		return environment.Labels
+		return environment, environment.Labels
 	}
-	return nil
+	return nil, nil
 }
 
 // offered returns the records of what an environment can take.

@@ -45,10 +45,10 @@ func TestMailSubjects(t *testing.T) {
 	failed, titled, nameless, lines := about(sample(v1alpha1.NotifyFailed)), digest(), digest(), about(sample(v1alpha1.NotifyFailed))
 	titled.Title, nameless.Cluster, lines.Cluster = "by a template", "", "a\r\nBcc: b"
 	for want, m := range map[string]*message.Message{
-		"[prod-eu] Environment teams/alice: Sync failed": failed,
+		"[prod-eu] Environment teams/alice: Sync failed and needs a decision": failed,
 		"by a template": titled,
 		"6 notifications: 1 failing destination, 1 failure, 1 bypass, 1 prompt, 1 change, 1 recovered catalog": nameless,
-		`[a\u000d\u000aBcc: b] Environment teams/alice: Sync failed`:                                           lines,
+		`[a\u000d\u000aBcc: b] Environment teams/alice: Sync failed and needs a decision`:                                           lines,
 	} {
 		if got, _, _ := format.Mail(m); got != want {
 			t.Errorf("subject = %q, want %q", got, want)

@@ -32,10 +32,10 @@ func TestTitles(t *testing.T) {
 		want    string
 	}{
 		"a headline":          {about(sample(v1alpha1.NotifyPrompted)), "Environment teams/alice: 3 workloads, 1 ConfigMap changed"},
-		"a repetition":        {about(repeated), "Environment teams/alice: Sync failed (3 more times)"},
+		"a repetition":        {about(repeated), "Environment teams/alice: Sync failed and needs a decision (3 more times)"},
 		"a reminder":          {about(reminded), "Reminder 2: Environment teams/alice: 3 workloads, 1 ConfigMap changed"},
 		"no headline":         {about(unnamed), "Environment teams/alice: Conflict"},
-		"a test":              {test, "Test: Environment teams/alice: Sync failed (3 more times)"},
+		"a test":              {test, "Test: Environment teams/alice: Sync failed and needs a decision (3 more times)"},
 		"a template's":        {titled, "by a template"},
 		"too long":            {about(long), strings.Repeat("é", 126) + "..."},
 		"different events":    {about(sample(v1alpha1.NotifyChange), repeated, ended), "3 notifications: 1 failure, 1 change, 1 resolved conflict"},
@@ -156,8 +156,8 @@ func TestDigests(t *testing.T) {
 	m := about(change, older, prompted, failed)
 	m.Counts = append(m.Counts, message.Count{Event: v1alpha1.NotifyChange, Count: 9996})
 	want := "Environment teams/bob: Élan lost [Deployment]; " +
-		"Environment teams/alice: Sync failed [Deployment], 3 workloads, 1 ConfigMap changed [by jane@ex]; " +
-		"Deployment shop/web: 6 fields changed by jane@example.com []; and 9996 more: kubectl get changes -A"
+		"Environment teams/alice: Sync failed and needs a decision [Deployment], 3 workloads, 1 ConfigMap changed [by jane@ex]; " +
+		"Deployment shop/web: Updated by jane@example.com []; and 9996 more: kubectl get changes -A"
 	if got := outline(m.Digest(100)); got != want {
 		t.Errorf("digest = %s\nwant %s", got, want)
 	}

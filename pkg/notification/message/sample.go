@@ -94,9 +94,9 @@ func samplePrompt() Notification {
 func sampleAnswer(event v1alpha1.NotificationEvent) Notification {
 	n := samplePrompt()
 	n.Actor = "alice@example.com"
-	n.State, n.Headline, n.Command = "Synced", "Synced to revision 42", "kubectl slipstream diff alice -n teams"
+	n.State, n.Headline, n.Command = "Synced", "Synced to revision 42", "kubectl get syncstatus alice-9sqzb -n teams"
 	if event == v1alpha1.NotifyDismissed {
-		n.State, n.Headline, n.Reason = "Dismissed: 3 workloads changed", "Changes dismissed", "waits for the release of shop 2.0"
+		n.State, n.Headline = "Dismissed: 3 workloads, 1 ConfigMap changed", "Dismissed: 3 workloads, 1 ConfigMap changed"
 	}
 	return n
 }
@@ -104,21 +104,18 @@ func sampleAnswer(event v1alpha1.NotificationEvent) Notification {
 func sampleFailure() Notification {
 	const reason = `Deployment web: admission webhook "limits.example.com" denied the request: containers[web] needs resources.limits`
 	n := samplePrompt()
-	n.Headline, n.State, n.Error = "Sync failed", "Failed: "+reason, reason
-	n.Actor, n.Command = "alice@example.com", "kubectl slipstream status alice -n teams"
+	n.Headline, n.State, n.Error = "Sync failed and needs a decision", "Needs a decision: "+reason, reason
+	n.Actor, n.Command = "alice@example.com", "kubectl slipstream retry alice-9sqzb -n teams"
 	return n
 }
 
 func sampleConflict() Notification {
 	n := samplePrompt()
-	n.Headline, n.State, n.Names, n.Summary = "Conflict in 2 fields of Deployment web", "Conflict: 2 fields", []string{"web"}, nil
+	n.Headline, n.State, n.Names, n.Summary = "Conflict: fields were changed here and in the catalog", "Conflict: 2 fields", []string{"web"}, nil
 	n.Command = "kubectl slipstream resolve alice -n teams"
 	n.Fields = []Field{
-		{
-			Path: "/spec/template/spec/containers[name=web]/image", Type: "Changed",
-			Before: sampleValue(`"registry.example.com/shop/web:1.8-hotfix"`), After: sampleValue(`"registry.example.com/shop/web:1.9"`),
-		},
-		{Path: "/spec/replicas", Type: "Changed", Before: sampleValue("5"), After: sampleValue("3")},
+		{Path: "/spec/template/spec/containers[name=web]/image", Type: "Changed"},
+		{Path: "/spec/replicas", Type: "Changed"},
 	}
 	return n
 }
@@ -133,11 +130,11 @@ func sampleChange(event v1alpha1.NotificationEvent) Notification {
 			{Path: "/metadata/labels/tier", Type: "Added", After: sampleValue(`"front"`)},
 			{Path: "/metadata/annotations/example.com~1owner", Type: "Removed", Before: sampleValue(`"team-a"`)},
 		},
-		MoreFields: 2, Command: "kubectl get changes -n shop --field-selector object.name=web",
+		MoreFields: 2, Command: "kubectl slipstream show fe5de303a38d-e468e78d8733 -n shop",
 	}
-	n.Headline = "6 fields changed by jane@example.com"
+	n.Headline = "Updated by jane@example.com"
 	if event == v1alpha1.NotifyBypass {
-		n.Headline = "Changed by jane@example.com, bypassing Flux Kustomization flux-system/apps"
+		n.Headline = "Updated by jane@example.com, bypassing Flux Kustomization flux-system/apps"
 		n.ManagedBy = "Flux Kustomization flux-system/apps"
 	}
 	return n
@@ -147,7 +144,7 @@ func sampleChange(event v1alpha1.NotificationEvent) Notification {
 func sampleFailing(event v1alpha1.NotificationEvent) Notification {
 	of := map[v1alpha1.NotificationEvent]struct{ kind, name, headline, reason, command string }{
 		v1alpha1.NotifyDestinationFailing: {
-			"GitDestination", "main", "Cannot push", "git.example.com: 403 Forbidden: the token has expired",
+			"GitDestination", "main", "Cannot write to Git", "git.example.com: 403 Forbidden: the token has expired",
 			"kubectl describe gitdestination main -n teams",
 		},
 		v1alpha1.NotifyOwnershipConflict: {
@@ -156,16 +153,16 @@ func sampleFailing(event v1alpha1.NotificationEvent) Notification {
 			"kubectl describe gitdestination main -n teams",
 		},
 		v1alpha1.NotifyCatalogFailing: {
-			"AppCatalog", "shop", "Cannot follow the namespace shop", "jane@example.com is no longer allowed to list deployments in the namespace shop",
+			"AppCatalog", "shop", "Cannot follow its source", "jane@example.com is no longer allowed to list deployments in the namespace shop",
 			"kubectl describe appcatalog shop -n teams",
 		},
 		v1alpha1.NotifyPipelineFailing: {
-			"SyncPipeline", "search", "Cannot send to the sink index", "index: 503 Service Unavailable, 12 attempts",
+			"SyncPipeline", "search", "Cannot watch or send", "index: 503 Service Unavailable, 12 attempts",
 			"kubectl describe syncpipeline search",
 		},
 	}[event]
 	n := Notification{
-		Subject: sampleSubject(of.kind, of.name), Headline: of.headline, State: "Failing: " + of.reason, Error: of.reason, Command: of.command,
+		Subject: sampleSubject(of.kind, of.name), Headline: of.headline, Error: of.reason, Command: of.command,
 	}
 	if event == v1alpha1.NotifyPipelineFailing {
 		n.Subject.Namespace = "" // pipelines are cluster-scoped

@@ -65,8 +65,8 @@ func AuthorOf(spec *v1alpha1.ChangeSpec) message.Author {
 // changed returns text such as: Deployment shop/web: updated by jane@example.com, bypassing Helm shop/web.
 func changed(spec *v1alpha1.ChangeSpec, n message.Notification) string {
 	text := map[v1alpha1.ChangeOperation]string{
-		v1alpha1.ChangeCreate: "created", v1alpha1.ChangeUpdate: "updated", v1alpha1.ChangeDelete: "deleted",
-		v1alpha1.ChangeCompared: "found changed",
+		v1alpha1.ChangeCreate: "Created", v1alpha1.ChangeUpdate: "Updated", v1alpha1.ChangeDelete: "Deleted",
+		v1alpha1.ChangeCompared: "Found changed",
 	}[spec.Operation]
 	if len(n.ChangedBy) > 0 {
 		text += " by " + n.ChangedBy[0].Name

@@ -19,6 +19,8 @@ type failing struct {
 	event     v1alpha1.NotificationEvent
 	condition string
 	bad       metav1.ConditionStatus
+	// headline says what the failure prevents.
+	headline string
 	// ignored are reasons that are no failure.
 	ignored []string
 }
@@ -35,9 +37,11 @@ func (f failing) in(found *Findings, subject message.Subject, conditions []metav
 	default:
 		found.add(true, message.Notification{
 			Event: f.event, Time: condition.LastTransitionTime.Time, Severity: v1alpha1.SeverityError, Subject: subject,
-			State: sentence(state), Headline: Headline(subject, sentence(condition.Message)),
-			Error: sentence(summary.With(condition.Reason, condition.Message)), Command: see, DedupeKey: key,
+			Headline: Headline(subject, f.headline), Error: sentence(condition.Message), Command: see, DedupeKey: key,
 		})
+		if n := &found.Found[len(found.Found)-1].Notification; sentence(state) != n.Error {
+			n.State = sentence(state)
+		}
 	}
 }
 
@@ -54,14 +58,17 @@ func Destination(d *v1alpha1.GitDestination) Findings {
 	see := "kubectl describe gitdestination " + d.Name + " -n " + d.Namespace
 	failing{
 		event: v1alpha1.NotifyDestinationFailing, condition: v1alpha1.ConditionReady, bad: metav1.ConditionFalse,
-		ignored: []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonOwnedByAnother},
+		headline: "Cannot write to Git",
+		ignored:  []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonOwnedByAnother},
 	}.in(&found, subject, d.Status.Conditions, state, see)
 	failing{
 		event: v1alpha1.NotifyOwnershipConflict, condition: v1alpha1.ConditionOwnershipConflict, bad: metav1.ConditionTrue,
+		headline: "The folder has another owner",
 	}.in(&found, subject, d.Status.Conditions, state, see)
 	failing{
 		event: v1alpha1.NotifyDestinationFailing, condition: v1alpha1.ConditionSecretsEncrypted, bad: metav1.ConditionFalse,
-		ignored: []string{v1alpha1.ReasonSecretsAsIs, v1alpha1.ReasonSecretsOmitted},
+		headline: "Secrets are not written",
+		ignored:  []string{v1alpha1.ReasonSecretsAsIs, v1alpha1.ReasonSecretsOmitted},
 	}.in(&found, subject, d.Status.Conditions, state, see)
 	return found
 }
@@ -73,7 +80,8 @@ func Catalog(c *v1alpha1.AppCatalog) Findings {
 	subject := subjectOf(string(v1alpha1.SubjectAppCatalog), &c.ObjectMeta)
 	failing{
 		event: v1alpha1.NotifyCatalogFailing, condition: v1alpha1.ConditionReady, bad: metav1.ConditionFalse,
-		ignored: []string{v1alpha1.ReasonNeverSeen},
+		headline: "Cannot follow its source",
+		ignored:  []string{v1alpha1.ReasonNeverSeen},
 	}.in(&found, subject, c.Status.Conditions, state, "kubectl describe appcatalog "+c.Name+" -n "+c.Namespace)
 	return found
 }
@@ -84,7 +92,8 @@ func Pipeline(p *v1alpha1.SyncPipeline) Findings {
 	found := Findings{State: sentence(state)}
 	failing{
 		event: v1alpha1.NotifyPipelineFailing, condition: v1alpha1.ConditionReady, bad: metav1.ConditionFalse,
-		ignored: []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended},
+		headline: "Cannot watch or send",
+		ignored:  []string{v1alpha1.ReasonSuspended, v1alpha1.ReasonPipelinesSuspended},
 	}.in(&found, subjectOf("SyncPipeline", &p.ObjectMeta), p.Status.Conditions, state,
 		"kubectl describe syncpipeline "+p.Name)
 	return found

@@ -62,9 +62,9 @@ func Headline(subject message.Subject, sentence string) string {
 // EndOf returns a sentence that says that a finding has ended. state describes the object now.
 func EndOf(event v1alpha1.NotificationEvent, state string) string {
 	ended := map[v1alpha1.NotificationEvent]string{
-		v1alpha1.NotifyFailed: "no longer fails", v1alpha1.NotifyConflicted: "no longer in conflict",
-		v1alpha1.NotifyDestinationFailing: "writes again", v1alpha1.NotifyOwnershipConflict: "owns its folder again",
-		v1alpha1.NotifyCatalogFailing: "follows its source again", v1alpha1.NotifyPipelineFailing: "delivers again",
+		v1alpha1.NotifyFailed: "No longer fails", v1alpha1.NotifyConflicted: "No longer in conflict",
+		v1alpha1.NotifyDestinationFailing: "Writes again", v1alpha1.NotifyOwnershipConflict: "Owns its folder again",
+		v1alpha1.NotifyCatalogFailing: "Follows its source again", v1alpha1.NotifyPipelineFailing: "Delivers again",
 	}[event]
 	if state == "" {
 		return ended

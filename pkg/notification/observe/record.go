@@ -5,6 +5,7 @@ package observe
 
 import (
 	"cmp"
+	"fmt"
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -13,8 +14,8 @@ import (
 )
 
 // Record finds how far the work of a SyncStatus has come: completed, dismissed, failed or in conflict. A failure lasts until the record
-// is resolved, through all attempts.
-func Record(record *v1alpha1.SyncStatus) Findings {
+// is resolved, through all attempts. environment is that of the record, nil if it has none: it has the fields of conflicts.
+func Record(record *v1alpha1.SyncStatus, environment *v1alpha1.Environment) Findings {
 	found := Findings{State: sentence(syncstatus.Summary(record))}
 	status := &record.Status
 	switch status.State {
@@ -23,7 +24,11 @@ func Record(record *v1alpha1.SyncStatus) Findings {
 	case v1alpha1.SyncStateDismissed:
 		found.add(false, notificationOf(record, v1alpha1.NotifyDismissed, v1alpha1.SeverityInfo))
 	case v1alpha1.SyncStateConflicted:
-		found.add(true, notificationOf(record, v1alpha1.NotifyConflicted, v1alpha1.SeverityWarning))
+		n := notificationOf(record, v1alpha1.NotifyConflicted, v1alpha1.SeverityWarning)
+		if environment != nil {
+			addConflicts(&n, environment.Status.Conflicts)
+		}
+		found.add(true, n)
 	case v1alpha1.SyncStateManualIntervention:
 		found.add(true, notificationOf(record, v1alpha1.NotifyFailed, v1alpha1.SeverityError))
 	case v1alpha1.SyncStateFailed, v1alpha1.SyncStateRetrying, v1alpha1.SyncStateInProgress:
@@ -71,8 +76,9 @@ func notificationOf(record *v1alpha1.SyncStatus, event v1alpha1.NotificationEven
 	}
 	n := message.Notification{
 		Event: event, Time: timeOf(status.ResolvedAt, status.DetectedAt.Time), Severity: severity, Subject: subject,
-		State: state, Headline: Headline(subject, state), Names: first(status.WorkloadNames), ChangedBy: authorsOf(record),
-		Commits: commitsOf(record), Actor: cmp.Or(status.ResolvedBy, status.Actor), DedupeKey: KeyOf(string(record.UID), event),
+		State: state, Headline: Headline(subject, sentence(happened(record, event))), Names: first(status.WorkloadNames),
+		ChangedBy: authorsOf(record),
+		Commits:   commitsOf(record), Actor: cmp.Or(status.ResolvedBy, status.Actor), DedupeKey: KeyOf(string(record.UID), event),
 		Command: commandFor(record, event),
 	}
 	if event == v1alpha1.NotifyFailed || event == v1alpha1.NotifyConflicted {
@@ -89,6 +95,26 @@ func notificationOf(record *v1alpha1.SyncStatus, event v1alpha1.NotificationEven
 	return n
 }
 
+// happened returns what has happened to a record, without the details that the notification has besides.
+func happened(record *v1alpha1.SyncStatus, event v1alpha1.NotificationEvent) string {
+	status := &record.Status
+	what := "Sync"
+	if record.Spec.Type == v1alpha1.SyncTypeCatalog {
+		what = "Update"
+	}
+	switch {
+	case event == v1alpha1.NotifyConflicted:
+		return "Conflict: fields were changed here and in the catalog"
+	case event == v1alpha1.NotifyFailed && status.State == v1alpha1.SyncStateManualIntervention:
+		return what + " failed and needs a decision"
+	case event == v1alpha1.NotifyFailed:
+		return what + " failed, and is tried again"
+	case event == v1alpha1.NotifyCompleted && status.Revision > 0 && !status.Preview:
+		return fmt.Sprintf("Synced to revision %d", status.Revision)
+	}
+	return syncstatus.Summary(record)
+}
+
 // commandFor returns the command that does what a record needs, or shows it.
 func commandFor(record *v1alpha1.SyncStatus, event v1alpha1.NotificationEvent) string {
 	switch event {
@@ -98,6 +124,26 @@ func commandFor(record *v1alpha1.SyncStatus, event v1alpha1.NotificationEvent) s
 		return command(record.Namespace, "retry %s", record.Name)
 	}
 	return "kubectl get syncstatus " + record.Name + " -n " + record.Namespace
+}
+
+// addConflicts adds the workloads and fields in conflict.
+func addConflicts(n *message.Notification, conflicts []v1alpha1.WorkloadConflict) {
+	if len(conflicts) == 0 {
+		return
+	}
+	n.Names, n.Summary = nil, nil
+	for _, conflict := range conflicts {
+		if len(n.Names) < message.MaxNames {
+			n.Names = append(n.Names, conflict.Name)
+		}
+		for _, field := range conflict.Fields {
+			if len(n.Fields) == message.MaxFields {
+				n.MoreFields++
+				continue
+			}
+			n.Fields = append(n.Fields, message.Field{Path: field.Field, Type: string(v1alpha1.ChangeChanged)})
+		}
+	}
 }
 
 // authorsOf returns the authors of the changes of a record.
