@@ -45,7 +45,7 @@ func documented() map[string]rights {
 	admin := maps.Clone(edit)
 	maps.Copy(admin, rights{
 		"gitrepoconfigs": writing, "clusterwatchrules": writing, "syncpolicies": writing, "syncpipelines": writing,
-		"notificationsinks": writing,
+		"notificationsinks":      writing,
 		"gitdestinationstatuses": deleting, "catalogworkloads": deleting, "environmentdependencies": deleting, "syncstatuses": deleting,
 		"environments/secretdiff": getting,
 	})
