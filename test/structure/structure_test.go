@@ -33,7 +33,6 @@ var public = map[string]string{
 	"pkg/environment/detect":        "a stage of the controller, named in the tree of docs/development.md",
 	"pkg/environment/syncer/copies": "what a sync copies, named in the tree of docs/development.md",
 	"pkg/notification/format":       "a stage of the controller, named in the tree of docs/development.md",
-	"pkg/notification/message":      "named in the tree of docs/development.md",
 	"pkg/pipeline/condition":        "named in the tree of docs/development.md",
 	"pkg/pipeline/delivery":         "a stage of the controller, named in the tree of docs/development.md",
 	"pkg/pipeline/ledger":           "a stage of the controller, named in the tree of docs/development.md",
