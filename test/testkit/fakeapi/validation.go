@@ -82,6 +82,10 @@ func validateStatus(object, stored runtime.Object) error {
 		after, before := internal[*configbutler.SyncPipeline](object), internal[*configbutler.SyncPipeline](stored)
 		errs = append(apivalidation.ValidateSyncPipelineStatusUpdate(after, before),
 			apivalidation.ValidateSyncPipelineStatusRequest(after, before)...)
+	case *v1alpha1.NotificationSink:
+		after, before := internal[*configbutler.NotificationSink](object), internal[*configbutler.NotificationSink](stored)
+		errs = append(apivalidation.ValidateNotificationSinkStatusUpdate(after, before),
+			apivalidation.ValidateNotificationSinkStatusRequest(after, before)...)
 	}
 	return errs.ToAggregate()
 }
