@@ -13,6 +13,6 @@
 //
 // # Outcomes
 //
-// What a user can repair (a deleted channel, an expired token, a wrong recipient) is retried until it is repaired, and shown meanwhile. Only
-// a message that the receiver will never accept, such as one that is too large, is rejected, so that it does not block those after it.
+// What a user can repair (a deleted channel, an expired token, a wrong recipient) is retried until it is repaired, and shown meanwhile.
+// Only a message that the receiver will never accept, such as one that is too large, is rejected, so that it does not block those after it.
 package delivery

@@ -49,7 +49,16 @@ func jsonHeader() http.Header {
 	return http.Header{"Content-Type": {"application/json; charset=utf-8"}, "Accept": {"application/json"}}
 }
 
-// send makes a request. A Result without an outcome is left to the caller: the receiver has responded.
+// webhookPost returns the request to an incoming webhook, whose URL is the credential.
+func webhookPost(secret outbound.Secret, body []byte) (post, error) {
+	u, err := readURL(secret)
+	if err != nil {
+		return post{}, err
+	}
+	return post{url: u, header: jsonHeader(), body: body, secrets: urlSecrets(u), urlField: "url in the Secret " + secret.Name}, nil
+}
+
+// send makes a request and returns the response, if there is one, with the result that its status determines.
 func (p poster) send(ctx context.Context, request post) (outbound.Response, Result) {
 	redactor := outbound.NewRedactor(append(request.secrets, request.token))
 	response, err := p.do(ctx, request)

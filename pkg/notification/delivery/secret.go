@@ -55,7 +55,8 @@ func readURL(secret outbound.Secret) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
-		return nil, outbound.InvalidSecret("the url in the Secret %s is not a URL with http:// or https:// and a host; write it again", secret.Name)
+		return nil, outbound.InvalidSecret("the url in the Secret %s is not a URL with http:// or https:// and a host; write it again",
+			secret.Name)
 	case u.User != nil:
 		return nil, outbound.InvalidSecret("the url in the Secret %s has a user; put credentials into other keys", secret.Name)
 	}

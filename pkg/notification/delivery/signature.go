@@ -15,11 +15,12 @@ import (
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 )
 
-// Keys of Standard Webhooks: https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+// Symmetric keys: github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md.
 const (
 	keyPrefix = "whsec_"
-	minKey    = 24
-	maxKey    = 64
+	// minKey and maxKey are the lengths of a key, in bytes.
+	minKey = 24
+	maxKey = 64
 	// maxKeys is more than a rotation needs.
 	maxKeys = 4
 )

@@ -60,15 +60,19 @@ func (s *slack) Deliver(ctx context.Context, m *message.Message, thread string) 
 	case token == "":
 		return s.webhook(ctx, m, secret)
 	case s.spec.Channel == "":
-		return failed(outbound.InvalidSecret("the Secret %s has a token, which needs slack.channel; set it, or put url into the Secret", secret.Name))
+		return failed(outbound.InvalidSecret("the Secret %s has a token, which needs slack.channel; set it, or put url into the Secret",
+			secret.Name))
 	}
 	return s.bot(ctx, m, post{
 		url: s.api, header: jsonHeader(), token: token, urlField: "slack.apiURL",
 	}, secret.Name, thread)
 }
 
-// repairable are the errors of incoming webhooks that a user can repair although their status is 400.
-var repairable = []string{"user_not_found", "channel_not_found", "no_active_hooks", "no_service", "no_team", "team_disabled", "account_inactive"}
+// repairable are the errors of incoming webhooks that a user can repair although their status is 400:
+// docs.slack.dev/messaging/sending-messages-using-incoming-webhooks.
+var repairable = []string{
+	"user_not_found", "channel_not_found", "no_active_hooks", "no_service", "no_team", "team_disabled", "account_inactive",
+}
 
 func (s *slack) webhook(ctx context.Context, m *message.Message, secret outbound.Secret) Result {
 	body, err := format.Slack(m, "", "")
@@ -101,30 +105,23 @@ type reply struct {
 // bot posts to the channel. A thread that takes no replies any more is started again.
 func (s *slack) bot(ctx context.Context, m *message.Message, request post, secret, thread string) Result {
 	parent := s.parentOf(thread)
-	var got reply
-	result := Result{}
-	for {
-		var err error
-		if request.body, err = format.Slack(m, s.spec.Channel, parent); err != nil {
-			return unencodable(err)
-		}
-		got, result = s.postMessage(ctx, request, secret)
-		if parent == "" || !slices.Contains(endedThread, got.Error) {
-			break
-		}
+	got, result := s.postMessage(ctx, m, request, secret, parent)
+	if parent != "" && slices.Contains(endedThread, got.Error) {
 		parent = ""
+		got, result = s.postMessage(ctx, m, request, secret, parent)
 	}
-	if result.Outcome != Delivered || m.Thread == "" {
-		return result
-	}
-	if result.Thread = thread; parent == "" {
+	switch {
+	case result.Outcome != Delivered || m.Thread == "":
+	case parent != "":
+		result.Thread = thread
+	default:
 		result.Thread = s.reference(got.TS)
 	}
 	return result
 }
 
 // endedThread are the errors for threads that take no replies.
-var endedThread = []string{"cannot_reply_to_message", "restricted_action_thread_locked", "thread_not_found"}
+var endedThread = []string{"cannot_reply_to_message", "restricted_action_thread_locked"}
 
 // timestamps are the IDs of messages within a channel.
 var timestamps = regexp.MustCompile(`^[0-9]{1,20}\.[0-9]{1,20}$`)
@@ -147,7 +144,11 @@ func (s *slack) parentOf(thread string) string {
 }
 
 // postMessage calls chat.postMessage.
-func (s *slack) postMessage(ctx context.Context, request post, secret string) (reply, Result) {
+func (s *slack) postMessage(ctx context.Context, m *message.Message, request post, secret, parent string) (reply, Result) {
+	var err error
+	if request.body, err = format.Slack(m, s.spec.Channel, parent); err != nil {
+		return reply{}, unencodable(err)
+	}
 	response, result := s.send(ctx, request)
 	if result.Outcome != Delivered {
 		return reply{}, result
@@ -168,7 +169,7 @@ func (s *slack) postMessage(ctx context.Context, request post, secret string) (r
 }
 
 // ofMessage are the errors of chat.postMessage about the content of a message. Those about the channel, the token or the workspace can be
-// repaired.
+// repaired: docs.slack.dev/reference/methods/chat.postMessage.
 var ofMessage = []string{
 	"msg_too_long", "msg_blocks_too_long", "no_text", "invalid_blocks", "invalid_blocks_format", "too_many_attachments",
 	"attachment_payload_limit_exceeded", "invalid_json", "json_not_object", "invalid_arguments", "markdown_text_conflict",

@@ -8,12 +8,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/textproto"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
+	"unicode"
 
 	"github.com/wneessen/go-mail/smtp"
 
@@ -163,6 +166,8 @@ func (s smtpServer) mechanism(offered []string, a account) smtp.Auth {
 
 // transmit sends a mail. It goes to all recipients or to none, so that it can be sent again without repeating it to some.
 func transmit(client *smtp.Client, mail envelope) error {
+	// Servers cannot pass a mail with SMTPUTF8 on to those that do not support it. Only addresses need it: the rest is encoded.
+	client.SkipSMTPUTF8(isASCII(mail.from) && !slices.ContainsFunc(mail.to, func(to string) bool { return !isASCII(to) }))
 	if err := client.Mail(mail.from); err != nil {
 		return &stepError{step: "refuses the sender " + mail.from, err: err}
 	}
@@ -184,6 +189,10 @@ func transmit(client *smtp.Client, mail envelope) error {
 	return nil
 }
 
+func isASCII(address string) bool {
+	return !strings.ContainsFunc(address, func(r rune) bool { return r > unicode.MaxASCII })
+}
+
 // stepError is the failure of one step of a conversation.
 type stepError struct {
 	// step reads like: refuses the sender <a@example.com>.
@@ -193,11 +202,19 @@ type stepError struct {
 	ofContent bool
 }
 
-func (e *stepError) Error() string { return strings.TrimPrefix(e.step+": "+e.err.Error(), ": ") }
+func (e *stepError) Error() string {
+	text := e.err.Error()
+	var reply *textproto.Error
+	if errors.As(e.err, &reply) {
+		text = fmt.Sprintf("%d %s", reply.Code, reply.Msg)
+	}
+	return strings.TrimPrefix(e.step+": "+text, ": ")
+}
+
 func (e *stepError) Unwrap() error { return e.err }
 
-// smtpOutcome returns the outcome of a failed delivery. Senders, recipients, credentials and addresses can be repaired; a mail whose content
-// was refused because of its size (552) or by a filter (554) cannot. A full mailbox (5.2.2) has 552 as well, and can be emptied.
+// smtpOutcome returns the outcome of a failed delivery. Senders, recipients, credentials and addresses can be repaired; a mail whose
+// content was refused because of its size (552) or by a filter (554) cannot. A full mailbox (5.2.2) has 552 as well, and can be emptied.
 func smtpOutcome(err error) Outcome {
 	var (
 		step  *stepError
@@ -227,9 +244,18 @@ func (s smtpServer) explain(err error, account account) string {
 		return fmt.Sprintf("%s %s; email.secretRef asks for it, with the Secret %s", s.name, errNoAuth, account.secret)
 	case errors.As(err, &step) && (errors.As(err, &reply) || step.step == ""):
 		return s.name + " " + step.Error()
+	case isClosed(err):
+		return s.name + " has closed the connection"
 	}
 	server := outbound.Server{Host: s.name, HostField: "email.host", PortField: "email.port", Timeout: timeLimit}
 	return server.Explain(err)
+}
+
+// isClosed reports whether a server has closed the connection. The error depends on what was in transit.
+func isClosed(err error) bool {
+	return slices.ContainsFunc([]error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE}, func(closed error) bool {
+		return errors.Is(err, closed)
+	})
 }
 
 // boundedConn bounds the bytes that are read from a connection.

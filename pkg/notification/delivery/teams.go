@@ -6,7 +6,6 @@ package delivery
 import (
 	"context"
 
-	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/notification/format"
 	"github.com/configbutler/slipstream/pkg/notification/message"
@@ -50,13 +49,4 @@ func (t *teams) Deliver(ctx context.Context, m *message.Message, _ string) Resul
 		result.Outcome = Retry // The workflow is turned off.
 	}
 	return result
-}
-
-// webhookPost returns the request to an incoming webhook, whose URL is the credential.
-func webhookPost(secret outbound.Secret, body []byte) (post, error) {
-	u, err := readURL(secret)
-	if err != nil {
-		return post{}, err
-	}
-	return post{url: u, header: jsonHeader(), body: body, secrets: urlSecrets(u), urlField: "url in the Secret " + secret.Name}, nil
 }
