@@ -4,6 +4,7 @@
 package notification
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ type inbox struct {
 func (i *inbox) Deliver(ctx context.Context, m *message.Message, thread string) delivery.Result {
 	i.mu.Lock()
 	i.messages, i.threads = append(i.messages, m), append(i.threads, thread)
-	result, hang := delivery.Result{Outcome: delivery.Delivered, Thread: fmt.Sprintf("message-%d", len(i.messages))}, i.hang
+	result, hang := delivery.Result{Outcome: delivery.Delivered, Thread: cmp.Or(thread, fmt.Sprintf("message-%d", len(i.messages)))}, i.hang
 	if len(i.results) > 0 {
 		result, i.results = i.results[0], i.results[1:]
 	}

@@ -148,12 +148,9 @@ func (q *queue) thread(key string) string {
 	return ""
 }
 
-// continueThread notes the use of a thread. The first message stays the one that later ones refer to.
+// continueThread notes the use of a thread. The receiver returns the reference of its first message, or of a new thread.
 func (q *queue) continueThread(key, reference string, now time.Time) *ledger.Thread {
-	if thread := q.Threads[key]; thread == nil || thread.Receiver != q.receiver {
-		q.Threads[key] = &ledger.Thread{Key: key, Reference: reference, Receiver: q.receiver}
-	}
-	q.Threads[key].Used = now
+	q.Threads[key] = &ledger.Thread{Key: key, Reference: reference, Receiver: q.receiver, Used: now}
 	return q.Threads[key]
 }
 

@@ -48,7 +48,7 @@ func TestMailSubjects(t *testing.T) {
 		"[prod-eu] Environment teams/alice: Sync failed and needs a decision": failed,
 		"by a template": titled,
 		"6 notifications: 1 failing destination, 1 failure, 1 bypass, 1 prompt, 1 change, 1 recovered catalog": nameless,
-		`[a\u000d\u000aBcc: b] Environment teams/alice: Sync failed and needs a decision`:                                           lines,
+		`[a\u000d\u000aBcc: b] Environment teams/alice: Sync failed and needs a decision`:                      lines,
 	} {
 		if got, _, _ := format.Mail(m); got != want {
 			t.Errorf("subject = %q, want %q", got, want)
