@@ -226,6 +226,22 @@ func newSink(changes ...func(*v1alpha1.NotificationSinkSpec)) *v1alpha1.Notifica
 	return sink
 }
 
+// prompting returns the environment teams/alice, for which a change waits for a decision.
+func prompting() *v1alpha1.Environment {
+	return &v1alpha1.Environment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "alice", UID: "uid-of-alice", Generation: 1},
+		Spec:       v1alpha1.EnvironmentSpec{CatalogRef: v1alpha1.ObjectReference{Name: "shop"}, TargetNamespace: "alice"},
+		Status: v1alpha1.EnvironmentStatus{
+			ObservedGeneration: 1, LatestCatalogSync: "shop-2", LatestRevision: 2, AppliedCatalogSync: "shop-1", AppliedRevision: 1,
+			ChangedWorkloadCount: 1,
+			ChangedWorkloads:     []v1alpha1.WorkloadChange{{Kind: v1alpha1.WorkloadDeployment, Name: "web", ChangeType: v1alpha1.ChangeChanged}},
+			Conditions: []metav1.Condition{{
+				Type: v1alpha1.ConditionCatalogUpToDate, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonWorkloadsChanged, Message: "web differs",
+			}},
+		},
+	}
+}
+
 // record returns a SyncStatus of the environment teams/alice.
 func record(name string, state v1alpha1.SyncState, changes ...func(*v1alpha1.SyncRecord)) *v1alpha1.SyncStatus {
 	now := metav1.NewTime(testkit.Noon)

@@ -265,6 +265,42 @@ func TestAllSuspended(t *testing.T) {
 	s.receives("Completed teams/alice")
 }
 
+// TestCatalogNotices checks that the SyncPolicy suspends the notifications of changes of catalogs, and no others.
+func TestCatalogNotices(t *testing.T) {
+	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName, Generation: 1}}
+	policy.Spec.Suspend.CatalogNotices = true
+	s := newFixture(t, newSink(), policy, prompting(), record("run", failed))
+	s.start()
+	s.receives("Failed teams/alice")
+	s.staysQuiet(5)
+	fakeapi.Change(s.api, "", v1alpha1.SyncPolicyName, func(p *v1alpha1.SyncPolicy) { p.Spec.Suspend.CatalogNotices = false; p.Generation++ })
+	s.receives("Failed teams/alice", "Prompted teams/alice")
+	if n := s.inbox.received()[1].Notifications[0]; n.Headline != "Environment teams/alice: 1 workload changed" {
+		t.Errorf("%+v", n)
+	}
+}
+
+// TestPrompt checks that a prompt is notified once, anew when the catalog offers something else, and not any more once it is dismissed.
+func TestPrompt(t *testing.T) {
+	s := newFixture(t, newSink(), prompting())
+	s.start()
+	s.receives("Prompted teams/alice")
+	fakeapi.Change(s.api, "teams", "alice", func(e *v1alpha1.Environment) { e.Labels = map[string]string{"team": "a"} })
+	s.staysQuiet(5)
+	fakeapi.Change(s.api, "teams", "alice", func(e *v1alpha1.Environment) { e.Status.LatestCatalogSync, e.Status.LatestRevision = "shop-3", 3 })
+	s.receives("Prompted teams/alice", "Prompted teams/alice")
+	now := metav1.NewTime(s.clock.Now())
+	fakeapi.Change(s.api, "teams", "alice", func(e *v1alpha1.Environment) {
+		e.Status.DismissedCatalogSync, e.Status.DismissedBy, e.Status.DismissedAt = "shop-3", "jane", &now
+	})
+	s.receives("Prompted teams/alice", "Prompted teams/alice", "Dismissed teams/alice")
+	s.clock.SetTime(s.clock.Now().Add(200 * time.Hour))
+	s.staysQuiet(5)
+	if n := s.inbox.received()[2].Notifications[0]; n.Actor != "jane" {
+		t.Errorf("%+v", n)
+	}
+}
+
 // TestWindows checks that messages wait for the end of a maintenance window.
 func TestWindows(t *testing.T) {
 	s := newFixture(t, newSink(func(spec *v1alpha1.NotificationSinkSpec) {

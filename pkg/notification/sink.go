@@ -160,7 +160,8 @@ func (s *sinks) apply(k *sink, object *v1alpha1.NotificationSink) error {
 	k.receiver.Store(&receiver)
 	k.queue.configure(selected, object.CreationTimestamp.Time)
 	k.status.tryNow()
-	s.observeAll(k)
+	s.observeAll()
+	s.observeKnown(k)
 	s.wakeChanges()
 	return nil
 }

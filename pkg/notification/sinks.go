@@ -78,7 +78,8 @@ func (s *sinks) listen() error {
 	if err != nil {
 		return fmt.Errorf("watch NotificationSinks: %w", err)
 	}
-	if err := syncpolicy.Follow(api.SyncPolicies(), s.enqueueAll); err != nil {
+	// The policy suspends sending, and the notifications of changes of catalogs.
+	if err := syncpolicy.Follow(api.SyncPolicies(), func() { s.enqueueAll(); s.observeAll() }); err != nil {
 		return err //nolint:wrapcheck // it says what it watches
 	}
 	return s.listenToSubjects()

@@ -75,8 +75,8 @@ func (s *sinks) any() bool {
 	return len(s.running) > 0
 }
 
-// observeAll enqueues all objects, and those in the ledger of a sink.
-func (s *sinks) observeAll(of *sink) {
+// observeAll enqueues all objects.
+func (s *sinks) observeAll() {
 	api := s.informers.Configbutler().V1alpha1()
 	for kind, informer := range map[string]cache.SharedIndexInformer{
 		kindEnvironment: api.Environments().Informer(), kindCatalog: api.AppCatalogs().Informer(), kindRecord: api.SyncStatuses().Informer(),
@@ -86,6 +86,10 @@ func (s *sinks) observeAll(of *sink) {
 			s.enqueueSubject(kind, found)
 		}
 	}
+}
+
+// observeKnown enqueues the objects in the ledger of a sink: some may have been deleted while no process led.
+func (s *sinks) observeKnown(of *sink) {
 	for _, known := range of.queue.knownObjects() {
 		s.subjects.Add(parseObject(known))
 	}
@@ -100,10 +104,27 @@ func (s *sinks) observe(ctx context.Context, o object) (again time.Time, err err
 	if err != nil {
 		return again, fmt.Errorf("observe %s: %w", o, err)
 	}
+	if s.policy().Suspend.CatalogNotices {
+		found = withoutPrompts(found)
+	}
 	for _, sink := range s.current() {
 		sink.queue.observe(o.String(), of, found)
 	}
 	return again, nil
+}
+
+// withoutPrompts returns findings without changes that wait for a decision. Those of which sinks were notified have not ended.
+func withoutPrompts(found observe.Findings) observe.Findings {
+	kept := found.Found
+	found.Found = nil
+	for _, f := range kept {
+		if f.Notification.Event == v1alpha1.NotifyPrompted {
+			found.Unknown = append(found.Unknown, f.Notification.DedupeKey)
+			continue
+		}
+		found.Found = append(found.Found, f)
+	}
+	return found
 }
 
 // find returns what is found in an object, and the labels of its subject. The error is NotFound if the object does not exist.

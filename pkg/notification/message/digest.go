@@ -120,16 +120,42 @@ func withoutSubject(n *Notification) string {
 	return before + string(unicode.ToUpper(first)) + rest[size:]
 }
 
-// detail returns the error, or else who made the changes. It is empty if the title says it.
+// detail returns the error, or else the first changed fields, or else who made the changes. It is empty if the title says it.
 func detail(n *Notification) string {
-	text := sentence(n.Error)
-	if text == "" {
-		text = madeBy(n)
-	}
+	text := cmp.Or(sentence(n.Error), changedFields(n), madeBy(n))
 	if strings.Contains(headline(n), text) {
 		return ""
 	}
 	return summary.Cut(text, maxTitle)
+}
+
+// digestFields is the number of changed fields of a notification that a digest shows.
+const digestFields = 2
+
+// digestValue bounds a value that a digest shows, in bytes.
+const digestValue = 64
+
+// changedFields returns text such as: /spec/replicas 2 → 5, /spec/paused, and 3 more fields.
+func changedFields(n *Notification) string {
+	var parts []string
+	for i := range n.Fields[:min(len(n.Fields), digestFields)] {
+		field := &n.Fields[i]
+		text := line(field.Path, maxPath)
+		switch before, after := field.Before, field.After; {
+		case field.Hidden:
+		case before != nil && after != nil:
+			text += " " + line(*before, digestValue) + " → " + line(*after, digestValue)
+		case after != nil:
+			text += " + " + line(*after, digestValue)
+		case before != nil:
+			text += " - " + line(*before, digestValue)
+		}
+		parts = append(parts, text)
+	}
+	if more := len(n.Fields) - len(parts) + n.MoreFields; len(parts) > 0 && more > 0 {
+		parts = append(parts, "and "+summary.Count(more, "more field"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // madeBy names who made the changes, or who requested what happened.

@@ -157,7 +157,7 @@ func TestDigests(t *testing.T) {
 	m.Counts = append(m.Counts, message.Count{Event: v1alpha1.NotifyChange, Count: 9996})
 	want := "Environment teams/bob: Élan lost [Deployment]; " +
 		"Environment teams/alice: Sync failed and needs a decision [Deployment], 3 workloads, 1 ConfigMap changed [by jane@ex]; " +
-		"Deployment shop/web: Updated by jane@example.com []; and 9996 more: kubectl get changes -A"
+		"Deployment shop/web: Updated by jane@example.com [/spec/repl]; and 9996 more: kubectl get changes -A"
 	if got := outline(m.Digest(100)); got != want {
 		t.Errorf("digest = %s\nwant %s", got, want)
 	}
