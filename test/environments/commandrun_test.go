@@ -225,6 +225,7 @@ var variable = []struct {
 	by      string
 }{
 	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?( ?\+\d{4}|Z|[+-]\d\d:\d\d)?( UTC)?`), "TIME"},
+	{regexp.MustCompile(`\b\d{1,2} [A-Z][a-z]{2} \d{4} \d\d:\d\d UTC`), "TIME"},
 	{regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`), "UID"},
 	{regexp.MustCompile(`\b[0-9a-f]{12}-[0-9a-f]{12}\b`), "CHANGE___________________"},
 	{regexp.MustCompile(`\b[0-9a-f]{40}\b`), "COMMIT__________________________________"},

@@ -5,6 +5,7 @@ package environments
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/golden"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/notifytest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
@@ -84,6 +86,11 @@ var commandTable = []commandRow{
 	{line: "check", json: ".results", free: true},
 	{line: "webhook-config --dir {dir}/audit --address slipstream.example.com:443", golden: "webhook-config-denied", code: 5},
 	{line: "webhook-config --dir {dir}/audit --address slipstream.example.com:443", byAdmin: true},
+	{
+		line: "notify test hook", byAdmin: true, json: "NotificationTest", jsonLine: "notify test hook --dry-run=server",
+		wrong: []string{"notify test hok"}, denied: []string{"notify test hook --dry-run=server"},
+	},
+	{line: "notify test gone --event failed --title {{.Severity}}:{{.Name}}", golden: "notify-failed", byAdmin: true, code: 3},
 	{line: "bootstrap flux --destination main", json: "GitRepository", wrong: []string{"bootstrap flux --destination mian"}},
 
 	// History.
@@ -274,6 +281,19 @@ spec:
   sinks: [{name: index, http: {format: CloudEvents, url: %s}}]
 `
 
+// commandSinks are one whose receiver accepts messages, and one without a receiver.
+const commandSinks = `
+apiVersion: configbutler.ai/v1alpha1
+kind: NotificationSink
+metadata: {name: hook}
+spec: {webhook: {url: %s, caBundle: %s}}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: NotificationSink
+metadata: {name: gone}
+spec: {webhook: {url: "` + noServer + `/hooks"}}
+`
+
 // newCommands creates what the commands are about.
 func (s *testCluster) newCommands(t *testing.T) *commands {
 	t.Helper()
@@ -283,6 +303,8 @@ func (s *testCluster) newCommands(t *testing.T) *commands {
 		people.Everywhere(people.Pipelines, people.Server))
 	receiver := receivertest.New(t, v1alpha1.PipelineFormatCloudEvents)
 	s.Apply(t, fmt.Sprintf(commandPipeline, receiver.URL))
+	hook := notifytest.Webhook(t)
+	s.ApplyIn(t, c.team, fmt.Sprintf(commandSinks, hook.URL, base64.StdEncoding.EncodeToString(hook.CABundle())))
 	t.Cleanup(func() {
 		s.DeleteIfExist(t, "", "pipe/commands", "clusterrolebinding/"+people.Server+"-"+people.Pipelines)
 	})

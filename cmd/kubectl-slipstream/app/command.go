@@ -19,6 +19,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/dashboard"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/environments"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/history"
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/notifications"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/pipelines"
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/setup"
 )
@@ -63,6 +64,7 @@ func newCommand(streams genericiooptions.IOStreams, fixed *rest.Config) *cobra.C
 	root.AddCommand(environments.NewDiff(streams, config, history.NewDiff(streams, config)))
 	root.AddCommand(dashboard.NewCommand(streams, config, newCommand))
 	root.AddCommand(pipelines.NewCommands(streams, config)...)
+	root.AddCommand(notifications.NewCommands(streams, config)...)
 	root.AddCommand(setup.NewCommands(streams, config)...)
 	root.AddCommand(newOptions())
 	root.InitDefaultCompletionCmd()

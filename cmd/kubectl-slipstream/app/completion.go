@@ -27,11 +27,14 @@ func own(resource string) completedName {
 	return completedName{v1alpha1.SchemeGroupVersion.WithResource(resource), false}
 }
 
-// completedArguments are the resources of the first argument, by command.
+// completedArguments are the resources of the first argument, by command, which has its parent before it.
 func completedArguments() map[string]completedName {
 	pipelines := own("syncpipelines")
 	pipelines.clusterScoped = true
-	arguments := map[string]completedName{"retry": own("syncstatuses"), "show": own("changes"), "sync-pipeline": pipelines, "undo": own("changes")}
+	arguments := map[string]completedName{
+		"notify test": own("notificationsinks"), "retry": own("syncstatuses"), "show": own("changes"), "sync-pipeline": pipelines,
+		"undo": own("changes"),
+	}
 	for resource, commands := range map[string][]string{
 		"environments": {
 			"dismiss", "explain-drift", "missing", "rediscover", "resolve", "rollback", "secretdiff", "sync", "undismiss", "unpin",
@@ -69,6 +72,9 @@ func addCompletions(root *cobra.Command, completer *cli.Completer) error {
 	for _, command := range root.Commands() {
 		commands[command.Name()] = command
 		command.ValidArgsFunction = cobra.NoFileCompletions
+		for _, child := range command.Commands() {
+			commands[command.Name()+" "+child.Name()] = child
+		}
 	}
 	for name, of := range completedArguments() {
 		commands[name].ValidArgsFunction = completer.Name(of.resource, of.clusterScoped)

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
@@ -48,16 +49,24 @@ func completable() map[string]any {
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList"}, GroupVersion: "example.com/v1",
 			APIResources: []metav1.APIResource{{Name: "coupons", Kind: "Coupon", Namespaced: true, Verbs: metav1.Verbs{"list"}}},
 		},
-		"/api/v1/namespaces":                          named("shop", "shop-alice", "teams"),
-		"/api/v1/namespaces/shop/configmaps":          named("note", "news", "web"),
-		"/api/v1/namespaces/shop/secrets":             noAccess(),
-		ofGroup + "/namespaces/teams/environments":    named("bob", "alice"),
-		ofGroup + "/namespaces/teams/appcatalogs":     named("production"),
-		ofGroup + "/namespaces/shop/gitdestinations":  named("main"),
-		ofGroup + "/namespaces/shop/changes":          named("fffff0-00000f"),
-		ofGroup + "/syncpipelines":                    named("assistant", "inventory"),
-		ofGroup + "/namespaces/default/syncpipelines": named("wrong"),
+		"/api/v1/namespaces":                           named("shop", "shop-alice", "teams"),
+		"/api/v1/namespaces/shop/configmaps":           named("note", "news", "web"),
+		"/api/v1/namespaces/shop/secrets":              noAccess(),
+		ofGroup + "/namespaces/teams/environments":     named("bob", "alice"),
+		ofGroup + "/namespaces/teams/appcatalogs":      named("production"),
+		ofGroup + "/namespaces/shop/gitdestinations":   named("main"),
+		ofGroup + "/namespaces/shop/changes":           named("fffff0-00000f"),
+		ofGroup + "/namespaces/shop/notificationsinks": named("mail", "slack"),
+		ofGroup + "/syncpipelines":                     named("assistant", "inventory"),
+		ofGroup + "/namespaces/default/syncpipelines":  named("wrong"),
 	}
+}
+
+func eventNames() (names []string) {
+	for _, event := range v1alpha1.NotificationEvents() {
+		names = append(names, string(event))
+	}
+	return names
 }
 
 func TestCompletion(t *testing.T) {
@@ -82,6 +91,10 @@ func TestCompletion(t *testing.T) {
 		"catalogs":             {[]string{"environment", "x", "-n", "teams", "--catalog", ""}, "production :4"},
 		"destinations":         {[]string{"diff", "-n", "shop", "--destination", ""}, "main :4"},
 		"forbidden":            {[]string{"mirror", "-n", "shop", "--secret", ""}, ":4"},
+		"sinks":                {[]string{"notify", "test", "-n", "shop", "s"}, "slack :4"},
+		"no second sink":       {[]string{"notify", "test", "-n", "shop", "slack", ""}, ":4"},
+		"events":               {[]string{"notify", "test", "--event", ""}, strings.Join(eventNames(), " ") + " :4"},
+		"tests":                {[]string{"notify", "t"}, "test Send a test message, and print it with the receiver's response :4"},
 		"no files":             {[]string{"check", ""}, ":4"},
 	} {
 		t.Run(name, func(t *testing.T) {

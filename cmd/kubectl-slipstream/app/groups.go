@@ -19,7 +19,7 @@ func commandGroups() []struct{ title, commands string } {
 		},
 		{"Stop and start", "pause resume suspend unsuspend sync-pipeline"},
 		{"First manifests", "mirror catalog environment pipeline"},
-		{"Setup", "check version webhook-config bootstrap install-hooks completion"},
+		{"Setup", "check version notify webhook-config bootstrap install-hooks completion"},
 	}
 }
 
