@@ -3,9 +3,9 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Demonstrates the mirror, a catalog, an environment and a pipeline on a development cluster: starts one, changes objects in
-# it, and shows the result in Git, the catalog, the environment and the pipeline's receiver. `make demo` and `make demo-down`
-# build the prerequisites and call it.
+# Demonstrates the mirror, a catalog, an environment, notifications and a pipeline on a development cluster: starts one, changes
+# objects in it, and shows the result in Git, the catalog, the environment, a mail and the pipeline's receiver. `make demo` and
+# `make demo-down` build the prerequisites and call it.
 #
 #   hack/demo.sh up     start the demo, or show a running one
 #   hack/demo.sh down   stop it and remove its files
@@ -21,6 +21,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly dir=${DEMO_DIR:-.dev/demo}
 readonly limit=${DEMO_LIMIT:-60}
 readonly folder=clusters/demo
+readonly inbox=${dir}/inbox
 readonly staging=/apis/configbutler.ai/v1alpha1/namespaces/teams/environments/staging
 
 # heading prints the heading of a step.
@@ -46,9 +47,11 @@ up() {
   load_env
   if demo_has_run; then
     heading "The demo runs already. Its results:"
+    is_inbox_open || start_notifications > /dev/null
   else
     apply_production
     build_environment
+    start_notifications
     start_pipeline
     change_production
     sync_changes
@@ -62,6 +65,7 @@ up() {
 
 down() {
   close_page
+  close_inbox
   bin/dev down --dir "${dir}"
   echo "The demo has stopped, and its files in ${dir} are removed."
 }
@@ -91,6 +95,7 @@ start_cluster() {
   if [[ -e ${dir}/cluster.json ]]; then
     heading "Removing the files of an earlier demo in ${dir}"
     close_page
+    close_inbox
     bin/dev down --dir "${dir}"
   fi
   heading "Starting a cluster in ${dir}: etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kwok, a Git server, a receiver," \
@@ -153,6 +158,63 @@ build_environment() {
   run_as dana apply -f artifacts/demo/notes.yaml
 }
 
+# start_notifications starts a mail server and a webhook, and sends notifications to both.
+start_notifications() {
+  open_inbox
+  heading "Applying notifications, as mail and to a webhook: artifacts/demo/notifications.yaml"
+  local variable substitutions=()
+  while IFS= read -r variable; do
+    substitutions+=(-e "s|\${${variable%%=*}}|${variable#*=}|")
+  done < "${inbox}/env"
+  sed "${substitutions[@]}" artifacts/demo/notifications.yaml | kubectl apply -f -
+  kubectl wait -n slipstream-system notificationsink/mail --for=condition=Ready --timeout="${limit}s" > /dev/null
+  kubectl wait -n teams notificationsink/webhook --for=condition=Ready --timeout="${limit}s" > /dev/null
+}
+
+# open_inbox starts the mail server and the webhook in the background. What an earlier one has received is kept.
+open_inbox() {
+  mkdir -p "${inbox}"
+  rm -f "${inbox}/env"
+  nohup bin/dev inbox --dir "${inbox}" < /dev/null > "${inbox}/log" 2>&1 &
+  echo "$!" > "${inbox}/pid"
+  wait_until "the mail server, whose output is in ${inbox}/log" test -f "${inbox}/env"
+}
+
+is_inbox_open() { is_running "$(cat "${inbox}/pid" 2> /dev/null)" "dev inbox"; }
+
+# close_inbox ends the mail server and the webhook, if they run, and removes what they have received.
+close_inbox() {
+  if is_inbox_open; then
+    kill "$(cat "${inbox}/pid")"
+  fi
+  rm -rf "${inbox}"
+}
+
+# is_running reports whether a process runs a program with arguments.
+is_running() { [[ -n $1 ]] && ps -o args= -p "$1" 2> /dev/null | grep --quiet --fixed-strings "$2"; }
+
+# show_mail waits for the mail about an object that contains a text, and prints it.
+show_mail() {
+  wait_until "the mail about $1" find_mail "$@"
+  printf '      mail after %ss, in %s:\n' "${elapsed}" "$(find_mail "$@")"
+  sed 's/^/      | /' "$(find_mail "$@")"
+}
+
+# find_mail prints the path of the newest mail about an object that contains a text.
+find_mail() {
+  local mails
+  mails=$(grep --files-with-matches --fixed-strings -e "$2" "${inbox}"/mails/*.txt 2> /dev/null) &&
+    grep --files-with-matches "^Subject:.*$1" ${mails} | sort --version-sort | tail -1 | grep .
+}
+
+# show_message waits until the webhook has a message that matches, and prints it.
+show_message() {
+  wait_until "the webhook to receive $1" find_message "$1"
+  printf '      webhook after %ss: %s\n' "${elapsed}" "$(find_message "$1")"
+}
+
+find_message() { grep -e "$1" "${inbox}/webhook.log" | tail -1 | grep .; }
+
 # start_pipeline starts sending existing objects and later changes to the receiver.
 start_pipeline() {
   heading "Applying a pipeline, whose receiver prints the events it receives: artifacts/demo/pipeline.yaml"
@@ -167,7 +229,9 @@ change_production() {
   echo "      Commits wait for the author of a change: at first for two seconds, then for the delay measured for earlier changes."
   run_as jane set image -n shop deployment/web web=registry.example.com/shop/web:1.9
   wait_for_file apps/v1/deployments/shop/web.yaml 'web:1.9'
+  show_mail 'Deployment shop/web' 'web:1.9'
   wait_for_environment '{.status.changedWorkloadCount}=1'
+  show_message 'Prompted .*changed by jane'
   run_as dana get environments -n teams
   run_as bob patch -n shop configmap/web -p '{"data":{"BANNER":"Winter sale"}}'
   wait_for_file core/v1/configmaps/shop/web.yaml 'Winter sale'
@@ -345,6 +409,10 @@ show() {
   kubectl get syncpipelines
   heading "The output of its receiver, + for added and - for removed objects: ${RECEIVER_LOG}"
   cat "${RECEIVER_LOG}"
+  heading "The notifications: kubectl get sink -A. Mails are in ${inbox}/mails, as .eml and .txt; the webhook's messages are in" \
+    "${inbox}/webhook.log"
+  kubectl get sink -A
+  cat "${inbox}/webhook.log"
   heading "One file of the mirror: ${folder}/apps/v1/deployments/shop/web.yaml"
   mirror_git --no-pager show "main:${folder}/apps/v1/deployments/shop/web.yaml"
 }
@@ -365,7 +433,7 @@ open_page() {
 close_page() {
   local pid
   pid=$(cat "${dir}/page.pid" 2> /dev/null) || return 0
-  if ps -o args= -p "${pid}" 2> /dev/null | grep --quiet --fixed-strings 'kubectl-slipstream dashboard'; then
+  if is_running "${pid}" 'kubectl-slipstream dashboard'; then
     kill "${pid}"
   fi
   rm -f "${dir}/page.pid" "${dir}/page.log"
@@ -385,6 +453,7 @@ or, in any other shell and folder:
   kubectl explain environment.spec
   kubectl slipstream log -A
   kubectl slipstream dashboard
+  kubectl slipstream notify test webhook -n teams --event Failed
   kubectl slipstream sync-pipeline index --full
   git clone ${GIT_URL}/shop.git
 

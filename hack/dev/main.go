@@ -43,7 +43,7 @@ func newCommand() *cobra.Command {
 		newToolCommand(),
 		newGitServerCommand(),
 		newReceiverCommand(),
-		newMailCatcherCommand(),
+		newInboxCommand(),
 		newBalancerCommand(),
 		newGuardCommand(),
 		newContainerCommand(),

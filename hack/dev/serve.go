@@ -17,7 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster/balancer"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
-	"github.com/configbutler/slipstream/test/devcluster/mailcatcher"
+	"github.com/configbutler/slipstream/test/devcluster/inbox"
 	"github.com/configbutler/slipstream/test/devcluster/receiver"
 )
 
@@ -123,25 +123,23 @@ func newReceiverCommand() *cobra.Command {
 	return command
 }
 
-func newMailCatcherCommand() *cobra.Command {
-	var address string
+func newInboxCommand() *cobra.Command {
+	var folder string
 	command := &cobra.Command{
-		Use:    "mailcatcher",
-		Short:  "Print the mail that notification sinks send over SMTP, without TLS",
+		Use:    "inbox",
+		Short:  "Keep the notifications of the demo in a folder: mails, and the messages of a webhook",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			ctx := command.Context()
-			listener, err := listen(ctx, address)
+			inbox, err := inbox.New(command.Context(), folder)
 			if err != nil {
 				return err
 			}
-			catcher := mailcatcher.New(command.OutOrStdout(), mailcatcher.Options{})
-			defer context.AfterFunc(ctx, func() { _ = catcher.Close() })()
-			return catcher.Serve(listener)
+			return inbox.Serve(command.Context())
 		},
 	}
-	command.Flags().StringVar(&address, "address", "127.0.0.1:0", "host:port to listen on")
+	command.Flags().StringVar(&folder, "dir", "", "the folder, which must exist")
+	mustRequire(command, "dir")
 	return command
 }
 

@@ -44,6 +44,8 @@ type Options struct {
 	Mechanism string
 	// MaxBytes is the maximum size of a mail. 0 means no limit.
 	MaxBytes int64
+	// Accept is called with each mail, one at a time, before it is accepted. An error rejects the mail. Optional.
+	Accept func(Mail) error
 }
 
 // Catcher is a server. It must be made by New.
@@ -115,6 +117,11 @@ func (c *Catcher) failure(step Step) *smtp.SMTPError {
 func (c *Catcher) accept(mail Mail) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	if c.options.Accept != nil {
+		if err := c.options.Accept(mail); err != nil {
+			return fmt.Errorf("keep the mail: %w", err)
+		}
+	}
 	c.mails = append(c.mails, mail)
 	if _, err := fmt.Fprintln(c.out, mail); err != nil {
 		return fmt.Errorf("print the mail: %w", err)
