@@ -37,6 +37,7 @@ func TestDemoAndTour(t *testing.T) {
 	r.wantEnvironment(t, out)
 	wantReceived(t, out)
 	wantTakenBack(t, out)
+	wantNotified(t, out)
 
 	if out = r.demo(t, "up"); !strings.Contains(out, "The demo runs already") {
 		t.Errorf("second start does not report the running demo:\n%s", out)
@@ -51,7 +52,7 @@ func TestDemoAndTour(t *testing.T) {
 
 	r.wantMetrics(t)
 	r.wantLog(t)
-	addresses := []string{r.serverAddress(t), r.pageLink(t).Host}
+	addresses := append(r.inboxAddresses(t), r.serverAddress(t), r.pageLink(t).Host)
 	r.demo(t, "down")
 	for _, address := range addresses {
 		if connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address); err == nil {
@@ -122,6 +123,7 @@ func (r *reader) wantLog(t *testing.T) {
 		`"Catalog has a new revision" logger="catalog".* catalog="teams/shop" revision=`,
 		`"Synced an environment" logger="environment".* environment="`,
 		`"Sent a batch" logger="pipeline".* pipeline="`,
+		`"Sent a message" .*sink="teams/webhook".* outcome="?Delivered`,
 	} {
 		if !regexp.MustCompile(line).MatchString(log.String()) {
 			t.Errorf("log has no line that matches %s", line)
@@ -278,6 +280,35 @@ func wantTakenBack(t *testing.T, shown string) {
 			t.Errorf("output of the demo: %v", err)
 		}
 	}
+}
+
+// wantNotified expects the output of the demo to show the mail about jane's change, and what the webhook received.
+func wantNotified(t *testing.T, shown string) {
+	t.Helper()
+	for _, line := range []string{
+		"| Subject: Deployment shop/web: updated by jane",
+		"| /spec/template/spec/containers[name=web]/image",
+		`| - "registry.example.com/shop/web:1.8"`,
+		`| + "registry.example.com/shop/web:1.9"`,
+		"Prompted Environment teams/staging: 1 workload changed changed by jane",
+		"Completed Environment teams/staging: Synced changed by jane requested by dana",
+		"slipstream-system mail mail production@demo.example.com Change ...",
+	} {
+		if err := missing([]string{line}, shown); err != nil {
+			t.Errorf("output of the demo: %v", err)
+		}
+	}
+}
+
+// inboxAddresses returns the addresses of the demo's mail server and webhook.
+func (r *reader) inboxAddresses(t *testing.T) []string {
+	t.Helper()
+	out, err := r.run(t.Context(), `(. .dev/demo/inbox/env && printf '%s %s' "${MAIL_HOST}:${MAIL_PORT}" "${WEBHOOK_URL#http://}")`)
+	addresses := strings.Fields(out)
+	if err != nil || len(addresses) != 2 {
+		t.Fatalf("find the demo's inbox: %v\n%s", err, out)
+	}
+	return addresses
 }
 
 // serverAddress returns the address of the demo's server.
