@@ -14,17 +14,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/notification/delivery"
 )
 
-// The labels are the namespaces and names of sinks. Metrics are removed with them.
+// The labels are the namespaces and names of sinks. Metrics are removed with them. Prometheus sets the label namespace itself, to that of the
+// server.
 var (
 	pendingGauge = slipmetrics.NewGaugeVec("notification_pending", "Notifications that a sink has collected and not delivered.",
-		"namespace", "sink")
+		"sink_namespace", "sink")
 	failuresGauge = slipmetrics.NewGaugeVec("notification_sink_failures", "Consecutive failed attempts to deliver a message of a sink.",
-		"namespace", "sink")
+		"sink_namespace", "sink")
 	messages = slipmetrics.NewCounterVec("notification_messages_total",
-		"Attempts to deliver a message, by result: delivered, rejected, or retry (to be sent again).", "namespace", "sink", "result")
-	delivered = slipmetrics.NewCounterVec("notification_delivered_total", "Notifications in delivered messages.", "namespace", "sink")
+		"Attempts to deliver a message, by result: delivered, rejected, or retry (to be sent again).", "sink_namespace", "sink", "result")
+	delivered = slipmetrics.NewCounterVec("notification_delivered_total", "Notifications in delivered messages.", "sink_namespace", "sink")
 	spent     = slipmetrics.NewHistogramVec("notification_delivery_duration_seconds", "Duration of an attempt to deliver a message.",
-		[]float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30}, "namespace", "sink")
+		[]float64{.005, .025, .1, .25, .5, 1, 2.5, 5, 10, 30}, "sink_namespace", "sink")
 )
 
 func init() {
@@ -42,6 +43,14 @@ func numbersOf(name types.NamespacedName) numbers { return numbers{name} }
 
 func (n numbers) name() string { return n.String() }
 
+// begin creates the counters, so that Prometheus sees the first increment of each.
+func (n numbers) begin() {
+	for _, outcome := range outcomes {
+		messages.WithLabelValues(n.Namespace, n.Name, strings.ToLower(string(outcome)))
+	}
+	delivered.WithLabelValues(n.Namespace, n.Name)
+}
+
 // attempted counts an attempt to deliver a message.
 func (n numbers) attempted(outcome delivery.Outcome, notifications int, took time.Duration) {
 	messages.WithLabelValues(n.Namespace, n.Name, strings.ToLower(string(outcome))).Inc()
@@ -55,6 +64,12 @@ func (n numbers) attempted(outcome delivery.Outcome, notifications int, took tim
 func (n numbers) set(pending, failures int) {
 	pendingGauge.WithLabelValues(n.Namespace, n.Name).Set(float64(pending))
 	failuresGauge.WithLabelValues(n.Namespace, n.Name).Set(float64(failures))
+}
+
+// forgetGauges removes the gauges of all sinks. Those of a replica that no longer leads would be out of date.
+func forgetGauges() {
+	pendingGauge.Reset()
+	failuresGauge.Reset()
 }
 
 // forget removes the metrics of a deleted sink.

@@ -133,6 +133,7 @@ func (s *sinks) open(ctx context.Context, name types.NamespacedName, object *v1a
 			return nil
 		},
 	}
+	worker.numbers.begin()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k.cancel = cancel
 	k.group.StartWithContext(klog.NewContext(running, klog.LoggerWithValues(klog.FromContext(ctx), "sink", name)), worker.run)

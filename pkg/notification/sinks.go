@@ -148,6 +148,7 @@ func (s *sinks) runUntil(ctx context.Context) error {
 	for _, sink := range s.current() {
 		sink.stop()
 	}
+	forgetGauges()
 	return nil
 }
 
