@@ -96,6 +96,9 @@ func commandsNotRun() []notRun {
 		{page: "docs/dashboard.md", begins: "kubectl create secret generic page-proxy", why: "there is no identity provider"},
 		{page: "docs/dashboard.md", begins: "kubectl apply -f artifacts/examples/page-proxy.yaml", why: "TestManifests applies it"},
 		{page: "docs/dashboard.md", begins: "helm upgrade slipstream", why: "the server is not installed by helm; test/install installs the page"},
+		{page: notificationsPage, begins: "kubectl create secret generic", why: "the receivers are others; test/integration uses such Secrets"},
+		{page: notificationsPage, begins: "kubectl slipstream notify test record", why: "TestEnvironments and the tour run it"},
+		{page: notificationsPage, begins: "kubectl slipstream notify test slack", why: "there is no Slack; TestNotifyTestRequests runs it"},
 		{page: tourPage, begins: "make dev-up", why: "TestPages runs the pages of the kinds on such a cluster"},
 		{page: tourPage, begins: "eval", why: "its variables are those of another cluster; other blocks print those of the demo"},
 		{page: tourPage, begins: "sed -i", why: "TestPages replaces the same texts in its copies of the examples"},
@@ -203,7 +206,7 @@ var looksLikeCommand = regexp.MustCompile(`^(sudo |bin/)?(kubectl|helm|make|git|
 // TestBlockLanguages checks that commands are only in blocks with a known language, and that output follows the block that prints it.
 func TestBlockLanguages(t *testing.T) {
 	root := moduleRoot(t)
-	known := []string{languageShell, languageText, languageConsole, languageYAML, languageJSON}
+	known := []string{languageShell, languageText, languageConsole, languageYAML, languageJSON, languageGo, languagePython}
 	for _, page := range pages(t, root) {
 		prints := false
 		for _, b := range fencedBlocks(t, root, page) {

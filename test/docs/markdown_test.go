@@ -24,6 +24,9 @@ const (
 	// languageYAML and languageJSON blocks are not run.
 	languageYAML = "yaml"
 	languageJSON = "json"
+	// languageGo and languagePython blocks are run by TestSignature.
+	languageGo     = "go"
+	languagePython = "python"
 )
 
 // fenced is a fenced block of a page.

@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	tourPage    = "docs/tour.md"
-	installPage = "docs/install.md"
-	upgradePage = "docs/upgrading.md"
+	tourPage          = "docs/tour.md"
+	installPage       = "docs/install.md"
+	upgradePage       = "docs/upgrading.md"
+	notificationsPage = "docs/notifications.md"
 	// installHeading is the heading of the README after which it describes the installation. The part before is about the demo.
 	installHeading = "## Install it into a cluster"
 )
