@@ -41,7 +41,8 @@ const (
 
 func allCases() []alertCase {
 	return slices.Concat(
-		apiCases(), mirrorCases(), attributionCases(), catalogCases(), environmentCases(), peopleCases(), pipelineCases(), storeCases(),
+		apiCases(), mirrorCases(), attributionCases(), catalogCases(), environmentCases(), peopleCases(), pipelineCases(), notificationCases(),
+		storeCases(),
 	)
 }
 

@@ -3,6 +3,8 @@
 
 package alerts
 
+import "time"
+
 func attributionCases() []alertCase {
 	const (
 		audit   = `slipstream_audit_events_total{outcome="recorded"} `
@@ -121,5 +123,40 @@ func pipelineCases() []alertCase {
 		}, fires: true},
 		{name: "a sink rejects objects", alert: "SlipstreamPipelineObjectsRejected", series: []string{rejected + "2+0x30"}, fires: true},
 		{name: "no object is rejected", alert: "SlipstreamPipelineObjectsRejected", series: []string{rejected + "0+0x30"}},
+	}
+}
+
+func notificationCases() []alertCase {
+	const (
+		failures = `slipstream_notification_sink_failures{sink_namespace="shop",sink="slack"} `
+		rejected = `slipstream_notification_messages_total{sink_namespace="shop",sink="slack",result="rejected"} `
+		retried  = `slipstream_notification_messages_total{sink_namespace="shop",sink="slack",result="retry"} `
+		pending  = `slipstream_notification_pending{sink_namespace="shop",sink="slack"} `
+	)
+	return []alertCase{
+		{name: "messages fail", alert: "SlipstreamNotificationSinkFailing", series: []string{failures + "3+0x30"}, fires: true},
+		{name: "a message is sent again", alert: "SlipstreamNotificationSinkFailing", series: []string{failures + "2+0x30"}},
+		{name: "one of two sinks fails", alert: "SlipstreamNotificationSinkFailing", series: []string{
+			failures + "0+0x30", `slipstream_notification_sink_failures{sink_namespace="teams",sink="slack"} 5+0x30`,
+		}, fires: true},
+		{name: "the first message is rejected", alert: "SlipstreamNotificationsRejected", series: []string{rejected + "0+0x20 1+0x9"}, fires: true},
+		{name: "messages are sent again", alert: "SlipstreamNotificationsRejected", series: []string{rejected + "1+0x30", retried + steady}},
+		{
+			name: "notifications wait for more than a day", alert: "SlipstreamNotificationsWaiting", series: []string{pending + "1+1x30"},
+			fires: true, step: time.Hour,
+		},
+		{
+			name: "some are delivered each night", alert: "SlipstreamNotificationsWaiting", series: []string{pending + "1+1x20 2+1x9"},
+			step: time.Hour,
+		},
+		{
+			name: "none wait", alert: "SlipstreamNotificationsWaiting", series: []string{pending + "3+0x20 0+0x9"}, step: time.Hour,
+		},
+		{
+			name: "the first ones wait", alert: "SlipstreamNotificationsWaiting", series: []string{pending + "0+0x20 1+1x9"}, step: time.Hour,
+		},
+		{
+			name: "a new sink", alert: "SlipstreamNotificationsWaiting", series: []string{pending + "_x25 1+1x4"}, step: time.Hour,
+		},
 	}
 }
