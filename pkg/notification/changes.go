@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,8 +60,8 @@ func (s *sinks) collectChanges(ctx context.Context) {
 
 // collectOnce collects Changes until the watch ends or the sinks change. It reports whether to wait before the next call.
 func (s *sinks) collectOnce(ctx context.Context) (delay bool, err error) {
-	from, needed := s.changesFrom()
-	if !needed {
+	sinks, from := s.collecting()
+	if len(sinks) == 0 {
 		select {
 		case <-ctx.Done():
 		case <-s.changesNeeded:
@@ -70,24 +71,27 @@ func (s *sinks) collectOnce(ctx context.Context) (delay bool, err error) {
 	if from == 0 {
 		return false, s.beginChanges(ctx)
 	}
-	err = s.watchChanges(ctx, from)
+	err = s.watchChanges(ctx, sinks, from)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return false, s.listChanges(ctx)
+		return false, s.listChanges(ctx, sinks)
 	}
 	return err != nil && !errors.Is(err, errWatchEnded), err
 }
 
-// changesFrom returns the resourceVersion after which a sink needs Changes, the earliest of all; 0 if one needs them from now on.
-func (s *sinks) changesFrom() (from uint64, needed bool) {
+// collecting returns the sinks that need Changes, and the resourceVersion after which: the earliest of all; 0 if one needs them from now on. What
+// a sink may not read is collected once it may.
+func (s *sinks) collecting() (sinks []*sink, from uint64) {
 	for _, k := range s.current() {
-		if k.isHeldByPermission() {
-			continue // What it may not read is collected once it may.
+		at, ok := k.queue.changePosition()
+		if !ok || k.isHeldByPermission() {
+			continue
 		}
-		if at, ok := k.queue.changePosition(); ok && (!needed || at < from) {
-			from, needed = at, true
+		if len(sinks) == 0 || at < from {
+			from = at
 		}
+		sinks = append(sinks, k)
 	}
-	return from, needed
+	return sinks, from
 }
 
 // isHeldByPermission reports whether the sink waits for permissions.
@@ -110,8 +114,8 @@ func (s *sinks) beginChanges(ctx context.Context) error {
 	return nil
 }
 
-// watchChanges collects the Changes after a resourceVersion until the watch ends or the sinks change.
-func (s *sinks) watchChanges(ctx context.Context, from uint64) error {
+// watchChanges collects the Changes after a resourceVersion for sinks until the watch ends or the sinks change.
+func (s *sinks) watchChanges(ctx context.Context, collecting []*sink, from uint64) error {
 	events, err := s.shared.Client.ConfigbutlerV1alpha1().Changes("").Watch(ctx, metav1.ListOptions{
 		ResourceVersion: fmt.Sprint(from), AllowWatchBookmarks: true,
 	})
@@ -129,7 +133,12 @@ func (s *sinks) watchChanges(ctx context.Context, from uint64) error {
 			if !open {
 				return errWatchEnded
 			}
-			if err := s.collectEvent(ctx, event); err != nil {
+			// A sink that misses a Change continues before it, with the next watch.
+			collecting = slices.DeleteFunc(collecting, func(k *sink) bool {
+				at, ok := k.queue.changePosition()
+				return !ok || at == 0 || k.isHeldByPermission()
+			})
+			if err := s.collectEvent(ctx, event, collecting); err != nil {
 				return err
 			}
 		}
@@ -137,7 +146,7 @@ func (s *sinks) watchChanges(ctx context.Context, from uint64) error {
 }
 
 // collectEvent collects the Change of an event. One that was modified has another commit, and was collected when it was added.
-func (s *sinks) collectEvent(ctx context.Context, event watch.Event) error {
+func (s *sinks) collectEvent(ctx context.Context, event watch.Event, collecting []*sink) error {
 	if event.Type == watch.Error {
 		return apierrors.FromObject(event.Object)
 	}
@@ -145,27 +154,27 @@ func (s *sinks) collectEvent(ctx context.Context, event watch.Event) error {
 	if !ok {
 		return fmt.Errorf("the watch of Changes sent a %T", event.Object)
 	}
-	positions := s.positions()
-	if event.Type == watch.Added {
-		if err := s.collectChange(ctx, change, positions); err != nil {
-			return err
+	version := parseVersion(change.ResourceVersion)
+	for _, k := range collecting {
+		if event.Type == watch.Bookmark {
+			k.queue.advance(version)
+		} else {
+			k.queue.reach(version)
 		}
 	}
-	for k := range positions {
-		k.queue.advance(parseVersion(change.ResourceVersion))
+	if event.Type != watch.Added {
+		return nil
 	}
-	return nil
+	return s.collectChange(ctx, change, collecting, func(k *sink, c collectedChange) { k.queue.addChange(c) })
 }
 
-// collectChange has the sinks that select a Change, and whose users may see it, collect it. positions are the resourceVersions up to which each
-// has collected Changes.
-func (s *sinks) collectChange(ctx context.Context, change *v1alpha1.Change, positions map[*sink]uint64) error {
-	version := parseVersion(change.ResourceVersion)
+// collectChange has the sinks that select a Change, and whose users may see it, collect it with add, unless they have.
+func (s *sinks) collectChange(ctx context.Context, change *v1alpha1.Change, collecting []*sink, add func(*sink, collectedChange)) error {
 	n := observe.Change(change)
 	destinations := s.destinationsOf(change)
 	of := typeOf(&change.Spec.Object)
-	for k, collected := range positions {
-		if version <= collected || !k.queue.selectsChange(change, &n, destinations) {
+	for _, k := range collecting {
+		if k.queue.hasCollected(change) || !k.queue.selectsChange(change, &n, destinations) {
 			continue
 		}
 		may, err := s.maySee(ctx, k.composer.Load().sink, of.Group, of.Resource, change.Spec.Object.Namespace)
@@ -173,28 +182,17 @@ func (s *sinks) collectChange(ctx context.Context, change *v1alpha1.Change, posi
 			return fmt.Errorf("check who may see a Change: %w", err)
 		}
 		if may {
-			k.queue.addChange(change, n)
+			add(k, newCollectedChange(change, n))
 		}
 	}
 	return nil
 }
 
-// positions returns the resourceVersions up to which the sinks have collected Changes that collect them.
-func (s *sinks) positions() map[*sink]uint64 {
-	positions := map[*sink]uint64{}
-	for _, k := range s.current() {
-		if at, ok := k.queue.changePosition(); ok && at != 0 && !k.isHeldByPermission() {
-			positions[k] = at
-		}
-	}
-	return positions
-}
-
-// listChanges collects the Changes after the positions of the sinks from a list, because the server no longer has the events. A Change that got
+// listChanges collects the Changes after the positions of sinks from a list, because the server no longer has the events. A Change that got
 // another commit since then is among them, and is notified again with the same ID.
-func (s *sinks) listChanges(ctx context.Context) error {
-	positions := s.positions()
+func (s *sinks) listChanges(ctx context.Context, collecting []*sink) error {
 	options, last := metav1.ListOptions{Limit: changesPage}, uint64(0)
+	collected := map[*sink][]collectedChange{}
 	for {
 		list, err := s.shared.Client.ConfigbutlerV1alpha1().Changes("").List(ctx, options)
 		if err != nil {
@@ -202,7 +200,8 @@ func (s *sinks) listChanges(ctx context.Context) error {
 		}
 		last = max(last, parseVersion(list.ResourceVersion))
 		for i := range list.Items {
-			if err := s.collectChange(ctx, &list.Items[i], positions); err != nil {
+			err := s.collectChange(ctx, &list.Items[i], collecting, func(k *sink, c collectedChange) { collected[k] = append(collected[k], c) })
+			if err != nil {
 				return err
 			}
 		}
@@ -210,8 +209,8 @@ func (s *sinks) listChanges(ctx context.Context) error {
 			break
 		}
 	}
-	for k := range positions {
-		k.queue.advance(last)
+	for _, k := range collecting {
+		k.queue.addChanges(collected[k], last)
 	}
 	return nil
 }

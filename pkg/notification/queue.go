@@ -98,7 +98,7 @@ func (q *queue) configure(s *selection, created time.Time) {
 		since[event] = at
 	}
 	if resumed || !s.followsChanges() {
-		q.State.Cursor = ""
+		q.State.Cursor, q.State.Reached, q.State.Partial = "", "", nil
 	}
 	q.State.Since, q.State.Suspended = since, s.spec.Suspend
 	q.selection, q.receiver = s, receiverOf(&s.spec)
@@ -258,18 +258,58 @@ func (q *queue) changePosition() (position uint64, ok bool) {
 // read again.
 const cursorInterval = time.Minute
 
-// advance notes that all Changes up to a resourceVersion were collected. It is stored together with those that are pending.
+// reach notes that a watch of Changes has come to a resourceVersion. Changes that were stored together have the same one: all of an earlier one
+// have been collected, but maybe not all of this one.
+func (q *queue) reach(version uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	reached := parseVersion(q.State.Reached)
+	if version <= max(reached, parseVersion(q.State.Cursor)) {
+		return
+	}
+	if reached > 0 {
+		q.State.Cursor = q.State.Reached
+	}
+	q.State.Reached, q.State.Partial = strconv.FormatUint(version, 10), nil
+	q.moved()
+}
+
+// advance notes that all Changes up to a resourceVersion were collected.
 func (q *queue) advance(version uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.advanceLocked(version)
+}
+
+func (q *queue) advanceLocked(version uint64) {
 	if version <= parseVersion(q.State.Cursor) {
 		return
 	}
 	q.State.Cursor = strconv.FormatUint(version, 10)
+	if version >= parseVersion(q.State.Reached) {
+		q.State.Reached, q.State.Partial = "", nil
+	}
+	q.moved()
+}
+
+// moved stores the position now and then. It is also stored together with the Changes that are pending.
+func (q *queue) moved() {
 	if now := q.now(); now.Sub(q.cursorStored) >= cursorInterval {
 		q.cursorStored, q.changed.state = now, true
 		q.signal()
 	}
+}
+
+// hasCollected reports whether a Change was collected, or is older than those that are.
+func (q *queue) hasCollected(change *v1alpha1.Change) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.hasCollectedLocked(parseVersion(change.ResourceVersion), change.UID)
+}
+
+func (q *queue) hasCollectedLocked(version uint64, uid types.UID) bool {
+	return version <= parseVersion(q.State.Cursor) ||
+		version == parseVersion(q.State.Reached) && slices.Contains(q.State.Partial, uid)
 }
 
 // selectsChange reports whether the sink is notified of a Change.
@@ -279,14 +319,47 @@ func (q *queue) selectsChange(change *v1alpha1.Change, n *message.Notification, 
 	return q.selection != nil && !q.selection.spec.Suspend && q.selection.selectsChange(change, n, destinations)
 }
 
-// addChange collects a Change.
-func (q *queue) addChange(change *v1alpha1.Change, n message.Notification) {
+// collectedChange is a Change of which a sink is notified.
+type collectedChange struct {
+	uid     types.UID
+	version uint64
+	entry   ledger.Entry
+}
+
+// newCollectedChange returns a Change with its notification.
+func newCollectedChange(change *v1alpha1.Change, n message.Notification) collectedChange {
+	of := typeOf(&change.Spec.Object)
+	return collectedChange{
+		uid: change.UID, version: parseVersion(change.ResourceVersion),
+		entry: ledger.Entry{Notification: n, Change: &ledger.ChangeReference{
+			Namespace: change.Namespace, Name: change.Name, Group: of.Group, Resource: of.Resource,
+		}},
+	}
+}
+
+// addChange collects a Change of a watch. That it was collected is stored together with it.
+func (q *queue) addChange(c collectedChange) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	of := typeOf(&change.Spec.Object)
-	q.add(ledger.Entry{Notification: n, Change: &ledger.ChangeReference{
-		Namespace: change.Namespace, Name: change.Name, Group: of.Group, Resource: of.Resource,
-	}})
+	if q.hasCollectedLocked(c.version, c.uid) {
+		return
+	}
+	q.add(c.entry)
+	if c.version == parseVersion(q.State.Reached) {
+		q.State.Partial = append(q.State.Partial, c.uid)
+	}
+}
+
+// addChanges collects the Changes of a list with a resourceVersion. That all were collected is stored together with them.
+func (q *queue) addChanges(changes []collectedChange, version uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, c := range changes {
+		if !q.hasCollectedLocked(c.version, c.uid) {
+			q.add(c.entry)
+		}
+	}
+	q.advanceLocked(version)
 }
 
 // take returns what has to be stored, and considers it stored. After an error, the caller calls restore.
@@ -295,9 +368,7 @@ func (q *queue) take() *ledger.Writes {
 	defer q.mu.Unlock()
 	w := &ledger.Writes{Ended: sets.List(q.changed.ended)}
 	if q.changed.state {
-		state := q.State
-		state.Since = maps.Clone(state.Since)
-		w.State = &state
+		w.State = q.copyOfState()
 	}
 	if q.changed.pending {
 		pending := q.Pending.Clone()
@@ -308,6 +379,13 @@ func (q *queue) take() *ledger.Writes {
 	}
 	q.changed = changed{found: sets.New[string](), ended: sets.New[string]()}
 	return w
+}
+
+// copyOfState returns the state for a write.
+func (q *queue) copyOfState() *ledger.State {
+	state := q.State
+	state.Since, state.Partial = maps.Clone(state.Since), slices.Clone(state.Partial)
+	return &state
 }
 
 // restore notes that a write failed.

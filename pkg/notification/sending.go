@@ -4,7 +4,6 @@
 package notification
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -77,9 +76,8 @@ func (q *queue) begin() (sending *ledger.Sending, writes *ledger.Writes) {
 	q.State.Sent++
 	q.Sending = &ledger.Sending{ID: idOf(q.uid, "message", q.State.Sent), Time: q.now(), Digest: q.Pending}
 	q.Pending = ledger.Digest{}
-	state, pending := q.State, q.Pending
-	state.Since = maps.Clone(state.Since)
-	return q.Sending, &ledger.Writes{State: &state, Pending: &pending, Sending: q.Sending}
+	pending := q.Pending
+	return q.Sending, &ledger.Writes{State: q.copyOfState(), Pending: &pending, Sending: q.Sending}
 }
 
 // settle ends the message that is being sent, and adds to the counters. It returns what is to be stored. m is nil if nothing was sent, and
@@ -102,9 +100,7 @@ func (q *queue) settle(add ledger.State, m *message.Message, reference string) *
 	}
 	w.Expired = q.expireThreads(now)
 	q.Sending = nil
-	stored := *state
-	stored.Since = maps.Clone(stored.Since)
-	w.State = &stored
+	w.State = q.copyOfState()
 	return w
 }
 

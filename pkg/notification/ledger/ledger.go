@@ -40,8 +40,11 @@ type State struct {
 	// Delivered is when the last message was delivered, and Title its title.
 	Delivered time.Time `json:"delivered,omitzero"`
 	Title     string    `json:"title,omitempty"`
-	// Cursor is the resourceVersion up to which Changes have been collected. Empty means that none have to be.
+	// Cursor is the resourceVersion up to which all Changes have been collected. Empty means that none have to be.
 	Cursor string `json:"cursor,omitempty"`
+	// Reached is a later resourceVersion that Changes have of which some have been collected: those with the UIDs in Partial.
+	Reached string      `json:"reached,omitempty"`
+	Partial []types.UID `json:"partial,omitempty"`
 	// Since is from when on each selected event is notified that is not lasting.
 	Since map[v1alpha1.NotificationEvent]time.Time `json:"since,omitempty"`
 	// Suspended is set while spec.suspend is.
