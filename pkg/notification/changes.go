@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/notification/ledger"
 	"github.com/configbutler/slipstream/pkg/notification/observe"
 )
 
@@ -69,13 +71,14 @@ func (s *sinks) collectOnce(ctx context.Context) (delay bool, err error) {
 		return false, nil
 	}
 	if from == 0 {
-		return false, s.beginChanges(ctx)
+		err := s.beginChanges(ctx)
+		return err != nil, err
 	}
 	err = s.watchChanges(ctx, sinks, from)
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-		return false, s.listChanges(ctx, sinks)
+		err = s.listChanges(ctx, sinks)
 	}
-	return err != nil && !errors.Is(err, errWatchEnded), err
+	return err != nil, err
 }
 
 // collecting returns the sinks that need Changes, and the resourceVersion after which: the earliest of all; 0 if one needs them from now on. What
@@ -83,7 +86,7 @@ func (s *sinks) collectOnce(ctx context.Context) (delay bool, err error) {
 func (s *sinks) collecting() (sinks []*sink, from uint64) {
 	for _, k := range s.current() {
 		at, ok := k.queue.changePosition()
-		if !ok || k.isHeldByPermission() {
+		if !ok || k.isHeldByPermission() || k.missedChange.Load() {
 			continue
 		}
 		if len(sinks) == 0 || at < from {
@@ -136,7 +139,7 @@ func (s *sinks) watchChanges(ctx context.Context, collecting []*sink, from uint6
 			// A sink that misses a Change continues before it, with the next watch.
 			collecting = slices.DeleteFunc(collecting, func(k *sink) bool {
 				at, ok := k.queue.changePosition()
-				return !ok || at == 0 || k.isHeldByPermission()
+				return !ok || at == 0 || k.isHeldByPermission() || k.missedChange.Load()
 			})
 			if err := s.collectEvent(ctx, event, collecting); err != nil {
 				return err
@@ -165,11 +168,15 @@ func (s *sinks) collectEvent(ctx context.Context, event watch.Event, collecting 
 	if event.Type != watch.Added {
 		return nil
 	}
-	return s.collectChange(ctx, change, collecting, func(k *sink, c collectedChange) { k.queue.addChange(c) })
+	s.collectChange(ctx, change, collecting, func(k *sink, c collectedChange) { k.queue.addChange(c) })
+	return nil
 }
 
-// collectChange has the sinks that select a Change, and whose users may see it, collect it with add, unless they have.
-func (s *sinks) collectChange(ctx context.Context, change *v1alpha1.Change, collecting []*sink, add func(*sink, collectedChange)) error {
+// collectChange has the sinks that select a Change, and whose users may see it, collect it with add, unless they have. It returns the sinks for
+// which that is unknown.
+func (s *sinks) collectChange(
+	ctx context.Context, change *v1alpha1.Change, collecting []*sink, add func(*sink, collectedChange),
+) (missed []*sink) {
 	n := observe.Change(change)
 	destinations := s.destinationsOf(change)
 	of := typeOf(&change.Spec.Object)
@@ -177,22 +184,37 @@ func (s *sinks) collectChange(ctx context.Context, change *v1alpha1.Change, coll
 		if k.queue.hasCollected(change) || !k.queue.selectsChange(change, &n, destinations) {
 			continue
 		}
-		may, err := s.maySee(ctx, k.composer.Load().sink, of.Group, of.Resource, change.Spec.Object.Namespace)
-		if err != nil {
-			return fmt.Errorf("check who may see a Change: %w", err)
-		}
-		if may {
+		may, err := s.maySee(ctx, k.version.Load().sink, of.Group, of.Resource, change.Spec.Object.Namespace)
+		switch {
+		case err != nil:
+			s.missChange(ctx, k, err)
+			missed = append(missed, k)
+		case may:
 			add(k, newCollectedChange(change, n))
 		}
 	}
-	return nil
+	return missed
+}
+
+// missChange has a sink continue before a Change of which it is unknown whether the user may see it. The other sinks collect it.
+func (s *sinks) missChange(ctx context.Context, k *sink, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	klog.FromContext(ctx).Error(err, "Failed to check who may see a Change, retrying", "sink", k.name, "retryAfter", access.DeniedTTL)
+	k.missedChange.Store(true)
+	s.queue.AddAfter(k.name, access.DeniedTTL)
 }
 
 // listChanges collects the Changes after the positions of sinks from a list, because the server no longer has the events. A Change that got
 // another commit since then is among them, and is notified again with the same ID.
 func (s *sinks) listChanges(ctx context.Context, collecting []*sink) error {
 	options, last := metav1.ListOptions{Limit: changesPage}, uint64(0)
-	collected := map[*sink][]collectedChange{}
+	collected := map[*sink]*ledger.Digest{}
+	for _, k := range collecting {
+		collected[k] = &ledger.Digest{}
+	}
+	add := func(k *sink, c collectedChange) { collected[k].Add(c.entry, c.entry.Notification.Time) }
 	for {
 		list, err := s.shared.Client.ConfigbutlerV1alpha1().Changes("").List(ctx, options)
 		if err != nil {
@@ -200,17 +222,15 @@ func (s *sinks) listChanges(ctx context.Context, collecting []*sink) error {
 		}
 		last = max(last, parseVersion(list.ResourceVersion))
 		for i := range list.Items {
-			err := s.collectChange(ctx, &list.Items[i], collecting, func(k *sink, c collectedChange) { collected[k] = append(collected[k], c) })
-			if err != nil {
-				return err
-			}
+			missed := s.collectChange(ctx, &list.Items[i], collecting, add)
+			collecting = slices.DeleteFunc(collecting, func(k *sink) bool { return slices.Contains(missed, k) })
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			break
 		}
 	}
 	for _, k := range collecting {
-		k.queue.addChanges(collected[k], last)
+		k.queue.addListed(collected[k], last)
 	}
 	return nil
 }

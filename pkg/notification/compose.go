@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/notification/delivery"
 	"github.com/configbutler/slipstream/pkg/notification/ledger"
 	"github.com/configbutler/slipstream/pkg/notification/message"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
@@ -29,24 +30,29 @@ const (
 	diffTimeout = 15 * time.Second
 )
 
-// composer makes messages of what is to be sent by one version of a sink.
-type composer struct {
+// version is a generation of a sink's spec: how messages are made, and where they are sent.
+type version struct {
 	sinks     *sinks
 	sink      *v1alpha1.NotificationSink
 	selection *selection
+	receiver  delivery.Receiver
 }
 
 // compose returns the message, with only what the user on whose behalf it is sent may read now. It is nil if nothing is left.
-func (c *composer) compose(ctx context.Context, sending *ledger.Sending) (*message.Message, error) {
-	m := &message.Message{ID: sending.ID, Time: sending.Time, Cluster: c.sinks.config.Cluster, Counts: slices.Clone(sending.Counts)}
-	left := ledger.Digest{Counts: m.Counts}
-	for _, entry := range sending.Listed {
+func (c *version) compose(ctx context.Context, sending *ledger.Sending) (*message.Message, error) {
+	m := &message.Message{ID: sending.ID, Time: sending.Time, Cluster: c.sinks.config.Cluster}
+	left := sending.Clone()
+	if sending.Generation != c.sink.Generation {
+		left.Keep(c.selection.stillSelects)
+	}
+	listed, hidden := left.Listed, false
+	for _, entry := range listed {
 		visible, err := c.visible(ctx, &entry)
 		if err != nil {
 			return nil, err
 		}
 		if !visible {
-			left.AddCount(&entry.Notification, -1, sending.Time)
+			hidden = true
 			continue
 		}
 		if err := c.withholdAuthors(ctx, &entry); err != nil {
@@ -57,25 +63,29 @@ func (c *composer) compose(ctx context.Context, sending *ledger.Sending) (*messa
 		m.Notifications = append(m.Notifications, n)
 	}
 	m.Counts = left.Counts
+	if hidden { // The user might not see the others either that are only counted.
+		m.Counts = message.CountsOf(m.Notifications)
+	}
 	if len(m.Notifications) == 0 {
 		return nil, nil
 	}
-	c.addValues(ctx, m, sending)
+	c.addValues(ctx, m, listed)
 	m.Thread = threadOf(m)
 	c.selection.template.Apply(m)
 	return m, nil
 }
 
-// visible reports whether the user may see an entry. What is not a Change is covered by the permissions without which the sink sends nothing.
-func (c *composer) visible(ctx context.Context, entry *ledger.Entry) (bool, error) {
+// visible reports whether an entry is sent: the user may see it, and the SyncPolicy does not suspend it. What is not a Change is covered by the
+// permissions without which the sink sends nothing.
+func (c *version) visible(ctx context.Context, entry *ledger.Entry) (bool, error) {
 	if entry.Change == nil {
-		return true, nil
+		return entry.Notification.Event != v1alpha1.NotifyPrompted || !c.sinks.policy().Suspend.CatalogNotices, nil
 	}
 	return c.sinks.maySee(ctx, c.sink, entry.Change.Group, entry.Change.Resource, entry.Notification.Subject.Namespace)
 }
 
 // withholdAuthors removes the authors and commits that the user may not read where they come from.
-func (c *composer) withholdAuthors(ctx context.Context, entry *ledger.Entry) error {
+func (c *version) withholdAuthors(ctx context.Context, entry *ledger.Entry) error {
 	if entry.SourceNamespace == "" {
 		return nil
 	}
@@ -92,7 +102,7 @@ func (c *composer) withholdAuthors(ctx context.Context, entry *ledger.Entry) err
 }
 
 // addValues adds the values of changed fields to the Changes of a message.
-func (c *composer) addValues(ctx context.Context, m *message.Message, sending *ledger.Sending) {
+func (c *version) addValues(ctx context.Context, m *message.Message, listed []ledger.Entry) {
 	if c.selection.spec.Content == v1alpha1.NotificationContentFields || c.sinks.config.Diff == nil {
 		return
 	}
@@ -101,12 +111,12 @@ func (c *composer) addValues(ctx context.Context, m *message.Message, sending *l
 	read := 0
 	for i := range m.Notifications {
 		n := &m.Notifications[i]
-		at := slices.IndexFunc(sending.Listed, func(e ledger.Entry) bool { return e.Notification.ID == n.ID })
-		if at < 0 || sending.Listed[at].Change == nil || len(n.Fields) == 0 || read == maxDiffs {
+		at := slices.IndexFunc(listed, func(e ledger.Entry) bool { return e.Notification.ID == n.ID })
+		if at < 0 || listed[at].Change == nil || len(n.Fields) == 0 || read == maxDiffs {
 			continue
 		}
 		read++
-		fields, err := c.valuesOf(ctx, sending.Listed[at].Change)
+		fields, err := c.valuesOf(ctx, listed[at].Change)
 		if err != nil {
 			klog.FromContext(ctx).V(2).Info("Values are not shown in a notification", "change", klog.KRef(n.Subject.Namespace, n.Subject.Name),
 				"cause", err.Error())
@@ -118,7 +128,7 @@ func (c *composer) addValues(ctx context.Context, m *message.Message, sending *l
 }
 
 // valuesOf returns the changed fields of a Change with their values, as far as they are shown.
-func (c *composer) valuesOf(ctx context.Context, reference *ledger.ChangeReference) ([]message.Field, error) {
+func (c *version) valuesOf(ctx context.Context, reference *ledger.ChangeReference) ([]message.Field, error) {
 	change, err := c.sinks.shared.Client.ConfigbutlerV1alpha1().Changes(reference.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("the Change has expired: %w", err)
@@ -183,8 +193,17 @@ func threadOf(m *message.Message) string {
 
 // linkOf returns the URL of a subject according to a template.
 func linkOf(template string, subject message.Subject) string {
+	base, query, hasQuery := strings.Cut(template, "?")
+	link := expand(base, subject, url.PathEscape)
+	if hasQuery {
+		link += "?" + expand(query, subject, url.QueryEscape)
+	}
+	return link
+}
+
+// expand replaces the placeholders of a template by the escaped parts of a subject.
+func expand(template string, subject message.Subject, escape func(string) string) string {
 	return strings.NewReplacer(
-		"{kind}", url.PathEscape(strings.ToLower(subject.Kind)), "{namespace}", url.PathEscape(subject.Namespace),
-		"{name}", url.PathEscape(subject.Name),
+		"{kind}", escape(strings.ToLower(subject.Kind)), "{namespace}", escape(subject.Namespace), "{name}", escape(subject.Name),
 	).Replace(template)
 }

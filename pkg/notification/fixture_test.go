@@ -51,6 +51,8 @@ type inbox struct {
 	results []delivery.Result
 	// hang has deliveries wait until their context ends.
 	hang bool
+	// during is called during deliveries. Optional.
+	during func()
 }
 
 // Deliver implements delivery.Receiver.
@@ -61,7 +63,11 @@ func (i *inbox) Deliver(ctx context.Context, m *message.Message, thread string) 
 	if len(i.results) > 0 {
 		result, i.results = i.results[0], i.results[1:]
 	}
+	during := i.during
 	i.mu.Unlock()
+	if during != nil {
+		during()
+	}
 	if hang {
 		<-ctx.Done()
 		return delivery.Result{Outcome: delivery.Retry, Message: "interrupted"}
@@ -112,9 +118,10 @@ func (i *inbox) lines() []string {
 // fixture is the environment of a controller: the API, the receiver, the store and the clock. They outlive the process.
 type fixture struct {
 	testing.TB
-	api      *fakeapi.API
-	inbox    *inbox
-	kv       clientv3.KV
+	api   *fakeapi.API
+	inbox *inbox
+	kv    clientv3.KV
+	// full makes the store reject writes.
 	full     *atomic.Bool
 	clock    *testkit.Clock
 	reviewer *accesstest.Reviewer

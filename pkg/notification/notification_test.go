@@ -167,13 +167,13 @@ func TestRejected(t *testing.T) {
 	s := newFixture(t, newSink(), record("run", failed))
 	s.inbox.next(delivery.Result{Outcome: delivery.Rejected, Message: "400 invalid_payload"})
 	s.start()
-	if got := s.says(v1alpha1.ConditionReady, v1alpha1.ReasonDeliveryRejected); !strings.Contains(got, "400 invalid_payload") {
+	if got := s.says(v1alpha1.ConditionDelivering, v1alpha1.ReasonDeliveryRejected); !strings.Contains(got, "400 invalid_payload") {
 		t.Errorf("message = %q", got)
 	}
 	s.staysQuiet(10)
 	s.move("run", completed)
 	s.receives("Failed teams/alice", "Completed teams/alice")
-	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+	s.says(v1alpha1.ConditionDelivering, v1alpha1.ReasonDelivering)
 }
 
 // TestReminders checks when what lasts is notified again, also if no process ran meanwhile, and that its end ends that.
@@ -357,16 +357,136 @@ func TestDeletedSink(t *testing.T) {
 	}
 }
 
-// TestStoreIsFull checks that a store that rejects writes delays messages, and that nothing is lost.
+// TestStoreIsFull checks that a store that rejects writes delays messages, and that nothing is lost if the process ends meanwhile: when
+// notifications are collected, when a message is begun, and when it has been delivered.
 func TestStoreIsFull(t *testing.T) {
+	for name, tt := range map[string]struct {
+		fill func(s *fixture)
+		want []string
+	}{
+		"collected": {func(s *fixture) { s.full.Store(true); s.start() }, []string{"Failed teams/alice"}},
+		"begun":     {func(s *fixture) { s.start(); s.collected(); s.full.Store(true) }, []string{"Failed teams/alice"}},
+		"delivered": {func(s *fixture) {
+			s.inbox.during = func() { s.full.Store(true) }
+			s.start()
+		}, []string{"Failed teams/alice", "Failed teams/alice"}}, // with the same ID
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t, newSink(), record("run", failed))
+			tt.fill(s)
+			if got := s.says(v1alpha1.ConditionReady, v1alpha1.ReasonProgressing); !strings.Contains(got, "cannot store") {
+				t.Errorf("message = %q", got)
+			}
+			s.staysQuiet(5)
+			s.stop()
+			s.inbox.during = nil
+			s.full.Store(false)
+			s.start()
+			s.receives(tt.want...)
+			if got := s.inbox.received(); len(got) == 2 && got[0].ID != got[1].ID {
+				t.Errorf("IDs: %s, %s", got[0].ID, got[1].ID)
+			}
+			s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+			s.staysQuiet(5)
+		})
+	}
+}
+
+// collected waits until a notification is stored.
+func (s *fixture) collected() {
+	s.Helper()
+	s.reaches("it is collected", func(status *v1alpha1.NotificationSinkStatus) bool { return status.Pending == 1 })
+}
+
+// TestStoreRecovers checks that a process that could not store the begin of a message stores it before it is sent.
+func TestStoreRecovers(t *testing.T) {
 	s := newFixture(t, newSink(), record("run", failed))
-	s.full.Store(true)
 	s.start()
-	s.reaches("the failure is shown", func(status *v1alpha1.NotificationSinkStatus) bool {
-		return strings.Contains(status.LastError, "the disk is full")
-	})
-	s.staysQuiet(5)
+	s.collected()
+	s.full.Store(true)
+	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonProgressing)
+	s.inbox.hang = true
 	s.full.Store(false)
 	s.receives("Failed teams/alice")
-	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+	s.stop()
+	s.inbox.hang = false
+	s.start()
+	s.receives("Failed teams/alice", "Failed teams/alice")
+	if got := s.inbox.received(); got[0].ID != got[1].ID {
+		t.Errorf("IDs: %s, %s", got[0].ID, got[1].ID)
+	}
+}
+
+// edit changes the spec of the sink.
+func (s *fixture) edit(change func(*v1alpha1.NotificationSinkSpec)) {
+	s.Helper()
+	fakeapi.Change(s.api, "teams", "chat", func(sink *v1alpha1.NotificationSink) {
+		change(&sink.Spec)
+		sink.Generation++
+	})
+}
+
+// TestNarrowedSelection checks that what an edit no longer selects is not sent, pending or not, and not notified as ended.
+func TestNarrowedSelection(t *testing.T) {
+	s := newFixture(t, newSink(), record("run", conflicted))
+	s.start()
+	s.receives("Conflicted teams/alice")
+	s.edit(func(spec *v1alpha1.NotificationSinkSpec) { spec.DigestWindow = &metav1.Duration{Duration: time.Hour} })
+	s.api.Put(record("done", completed))
+	s.reaches("it is collected", func(status *v1alpha1.NotificationSinkStatus) bool { return status.Pending == 1 })
+	s.edit(func(spec *v1alpha1.NotificationSinkSpec) {
+		spec.DigestWindow, spec.Events = &metav1.Duration{}, []v1alpha1.NotificationEvent{v1alpha1.NotifyFailed}
+	})
+	s.reaches("it is dropped", func(status *v1alpha1.NotificationSinkStatus) bool {
+		return status.Pending == 0 && status.ObservedGeneration == 3
+	})
+	s.staysQuiet(5)
+}
+
+// TestNoFalseEnd checks that a failure has not ended when it is less severe, its object is suspended or deleted.
+func TestNoFalseEnd(t *testing.T) {
+	destination := &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "main", UID: "uid-of-main"}}
+	destination.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonPushFailed, Message: "the remote hung up",
+		LastTransitionTime: metav1.NewTime(testkit.Noon),
+	}}
+	s := newFixture(t, newSink(func(spec *v1alpha1.NotificationSinkSpec) { spec.MinSeverity = v1alpha1.SeverityError }), destination)
+	s.start()
+	s.receives("DestinationFailing teams/main")
+	s.api.Put(record("run", gaveUp))
+	s.receives("DestinationFailing teams/main", "Failed teams/alice")
+	s.move("run", retrying, func(r *v1alpha1.SyncRecord) { r.Error = record("run", failed).Status.Error })
+	fakeapi.Change(s.api, "teams", "main", func(d *v1alpha1.GitDestination) { d.Status.Conditions[0].Reason = v1alpha1.ReasonSuspended })
+	s.staysQuiet(5)
+	fakeapi.Delete[*v1alpha1.GitDestination](s.api, "teams", "main")
+	s.staysQuiet(5)
+	s.move("run", completed)
+	s.receives("DestinationFailing teams/main", "Failed teams/alice", "Failed recovered teams/alice")
+}
+
+// TestNewPolicyOfReminders checks that earlier reminders of a changed SyncPolicy are not missed.
+func TestNewPolicyOfReminders(t *testing.T) {
+	policy := &v1alpha1.SyncPolicy{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SyncPolicyName, Generation: 1}}
+	s := newFixture(t, newSink(), policy, record("run", conflicted))
+	s.start()
+	s.receives("Conflicted teams/alice")
+	fakeapi.Change(s.api, "", v1alpha1.SyncPolicyName, func(p *v1alpha1.SyncPolicy) {
+		p.Spec.Reminders.After, p.Generation = []metav1.Duration{{Duration: 10 * time.Minute}}, 2
+	})
+	s.receives("Conflicted teams/alice", "Conflicted reminder 1 teams/alice")
+}
+
+// TestStatusOutlivesProcess checks that the next process does not report that deliveries have recovered.
+func TestStatusOutlivesProcess(t *testing.T) {
+	s := newFixture(t, newSink(), record("run", failed))
+	s.inbox.next(delivery.Result{Outcome: delivery.Rejected, Message: "400 invalid_payload"})
+	s.start()
+	s.says(v1alpha1.ConditionDelivering, v1alpha1.ReasonDeliveryRejected)
+	s.stop()
+	s.start()
+	s.staysQuiet(2)
+	s.says(v1alpha1.ConditionDelivering, v1alpha1.ReasonDeliveryRejected)
+	if lines := s.events.Lines(); len(lines) > 0 {
+		t.Errorf("Events: %q", lines)
+	}
 }

@@ -36,8 +36,8 @@ type queue struct {
 	// receiver identifies the receiver, for threads.
 	receiver string
 	ledger.Contents
-	// current are the notifications of lasting findings as they are now, by key.
-	current map[string]*message.Notification
+	// current are the lasting findings as they are now, by key, if it is known.
+	current map[string]*observe.Finding
 	// objects are the keys of findings by the object in which they were found.
 	objects map[string]sets.Set[string]
 	// changed are the parts of the contents that are not stored yet.
@@ -48,15 +48,19 @@ type queue struct {
 
 // changed are the parts of a sink's contents that are not stored yet.
 type changed struct {
-	state, pending bool
-	found, ended   sets.Set[string]
+	state, pending, sending        bool
+	found, ended, threads, expired sets.Set[string]
+}
+
+func newChanged() changed {
+	return changed{found: sets.New[string](), ended: sets.New[string](), threads: sets.New[string](), expired: sets.New[string]()}
 }
 
 // newQueue returns a queue with what the ledger of a sink contains.
 func newQueue(uid types.UID, contents *ledger.Contents, now func() time.Time) *queue {
 	q := &queue{
-		uid: uid, now: now, wake: make(chan struct{}, 1), Contents: *contents, current: map[string]*message.Notification{},
-		objects: map[string]sets.Set[string]{}, changed: changed{found: sets.New[string](), ended: sets.New[string]()},
+		uid: uid, now: now, wake: make(chan struct{}, 1), Contents: *contents, current: map[string]*observe.Finding{},
+		objects: map[string]sets.Set[string]{}, changed: newChanged(),
 	}
 	for key, found := range q.Found {
 		q.index(key, found.Object)
@@ -80,18 +84,27 @@ func (q *queue) signal() {
 	}
 }
 
-// configure sets what is collected from now on. Of what happens once, a newly selected event is notified from now on; of what lasts, also if it has begun
-// before. When a suspension ends, that applies to all events.
-func (q *queue) configure(s *selection, created time.Time) {
+// configure sets what is collected and sent from now on. Of what happens once, a newly selected event is notified from now on; of what lasts, also
+// if it has begun before. When a suspension ends, that applies to all events. What is pending and no longer selected is not sent.
+func (q *queue) configure(s *selection) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.State.Generation != s.generation {
+		q.Pending.Keep(s.stillSelects)
+		q.State.Generation, q.changed.pending = s.generation, true
+	}
+	for key, f := range q.Found {
+		if !s.events.Has(f.Event) {
+			q.forget(key)
+		}
+	}
 	isNew, resumed := q.State.Since == nil, q.State.Suspended && !s.spec.Suspend
 	since := map[v1alpha1.NotificationEvent]time.Time{}
 	for event := range s.events {
 		at, known := q.State.Since[event]
 		switch {
 		case isNew:
-			at = created
+			at = s.created
 		case !known || resumed:
 			at = q.now()
 		}
@@ -106,53 +119,57 @@ func (q *queue) configure(s *selection, created time.Time) {
 	q.signal()
 }
 
-// receiverOf identifies the receiver of a sink.
+// receiverOf identifies the receiver of a sink that has threads.
 func receiverOf(spec *v1alpha1.NotificationSinkSpec) string {
-	switch {
-	case spec.Slack != nil:
-		return fmt.Sprintf("slack %q %q %q", spec.Slack.APIURL, spec.Slack.SecretRef.Name, spec.Slack.Channel)
-	case spec.Email != nil:
-		return "email" // A reply may have other recipients than the mail that it refers to.
+	text := "email"
+	if spec.Slack != nil {
+		text = fmt.Sprintf("slack %q %q %q", spec.Slack.APIURL, spec.Slack.SecretRef.Name, spec.Slack.Channel)
 	}
-	return "" // The others have no threads.
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
 
-// observe collects what is found in an object about a subject with labels. A nil slice of findings means that the object was deleted.
+// observe collects what is found in an object about a subject with labels.
 func (q *queue) observe(object string, of labels.Set, found observe.Findings) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.selection == nil || q.selection.spec.Suspend {
 		return
 	}
-	still := sets.New[string]()
+	if found.Deleted {
+		for _, key := range sets.List(q.objects[object]) {
+			q.forget(key)
+		}
+		return
+	}
+	present, notified := sets.New[string](), false
 	for i := range found.Found {
 		finding := &found.Found[i]
-		if q.selection.selects(finding, of) {
-			still.Insert(finding.Notification.DedupeKey)
-			q.collect(object, finding)
+		present.Insert(finding.Notification.DedupeKey)
+		if q.selection.selects(finding, of) && q.collect(object, finding) && !finding.Lasting {
+			notified = true
 		}
 	}
 	for _, key := range sets.List(q.objects[object]) {
-		if f := q.Found[key]; f.Lasting && !still.Has(key) && !hasPrefix(key, found.Unknown) {
-			q.end(key, found.State)
-		}
-	}
-	if found.Deleted {
-		for key := range q.objects[object] {
-			q.forget(key)
+		switch f := q.Found[key]; {
+		case !f.Lasting || present.Has(key):
+		case hasPrefix(key, found.Unknown):
+			delete(q.current, key) // There are no reminders of what may have ended.
+		default:
+			q.end(key, found.State, notified)
 		}
 	}
 }
 
-// collect adds a finding of which the sink was not notified yet, or that has become more severe.
-func (q *queue) collect(object string, finding *observe.Finding) {
+// collect adds a finding of which the sink was not notified yet, or that has become more severe. It reports whether it did.
+func (q *queue) collect(object string, finding *observe.Finding) bool {
 	n := finding.Notification
 	known := q.Found[n.DedupeKey]
 	if finding.Lasting {
-		q.current[n.DedupeKey] = &n
+		q.current[n.DedupeKey] = finding
 	}
 	if known != nil && (!known.Lasting || message.Rank(n.Severity) <= message.Rank(known.Severity)) {
-		return
+		return false
 	}
 	if known == nil {
 		known = &ledger.Found{Key: n.DedupeKey, Object: object, Lasting: finding.Lasting, Event: n.Event, Subject: n.Subject}
@@ -163,38 +180,28 @@ func (q *queue) collect(object string, finding *observe.Finding) {
 	q.changed.found.Insert(n.DedupeKey)
 	q.changed.ended.Delete(n.DedupeKey)
 	if !finding.Lasting && n.Time.Before(q.State.Since[n.Event].Truncate(time.Second)) {
-		return // It happened before the sink was to be notified of it.
+		return false // It happened before the sink was to be notified of it.
 	}
 	q.add(ledger.Entry{Notification: n, SourceNamespace: finding.SourceNamespace})
+	return true
 }
 
-// end ends a lasting finding. One of which the sink was not notified yet is no longer sent; the end of another one is notified, unless the end
-// itself is an event that the sink selects, or it needs none.
-func (q *queue) end(key, state string) {
+// end ends a lasting finding. One of which the sink was not notified yet is no longer sent. The end of another one is notified, unless a
+// notification of the same object says so, or it is the end of a prompt: a sync or a dismissal, which are events.
+func (q *queue) end(key, state string, said bool) {
 	f := q.Found[key]
 	q.forget(key)
-	if q.Pending.Remove(key) && f.First.IsZero() {
+	if q.Pending.Remove(key) {
 		q.changed.pending = true
-		return
 	}
-	if f.First.IsZero() && !q.isSending(key) || !q.notifiesEnd(f.Event) {
+	wasNotified := !f.First.IsZero() || q.isSending(key)
+	if !wasNotified || said || f.Event == v1alpha1.NotifyPrompted || !q.selection.namespaces(f.Subject.Namespace) {
 		return
 	}
 	q.add(ledger.Entry{Notification: message.Notification{
 		Event: f.Event, Recovered: true, Time: q.now(), Severity: v1alpha1.SeverityInfo, Subject: f.Subject, State: state,
 		Headline: observe.Headline(f.Subject, observe.EndOf(f.Event, state)), DedupeKey: key,
 	}})
-}
-
-// notifiesEnd reports whether the end of a finding is a notification of its own.
-func (q *queue) notifiesEnd(event v1alpha1.NotificationEvent) bool {
-	switch event {
-	case v1alpha1.NotifyPrompted:
-		return false // A sync or a dismissal ended it, which are events.
-	case v1alpha1.NotifyFailed, v1alpha1.NotifyConflicted:
-		return !q.selection.events.Has(v1alpha1.NotifyCompleted)
-	}
-	return true
 }
 
 // isSending reports whether a finding is in the message that is being sent.
@@ -350,14 +357,18 @@ func (q *queue) addChange(c collectedChange) {
 	}
 }
 
-// addChanges collects the Changes of a list with a resourceVersion. That all were collected is stored together with them.
-func (q *queue) addChanges(changes []collectedChange, version uint64) {
+// addListed collects the Changes of a list with a resourceVersion, the earliest first. That all were collected is stored together with them.
+func (q *queue) addListed(changes *ledger.Digest, version uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, c := range changes {
-		if !q.hasCollectedLocked(c.version, c.uid) {
-			q.add(c.entry)
-		}
+	slices.SortStableFunc(changes.Listed, func(a, b ledger.Entry) int { return a.Notification.Time.Compare(b.Notification.Time) })
+	for _, entry := range changes.Listed {
+		q.add(entry)
+		changes.AddCount(&entry.Notification, -1, entry.Notification.Time)
+	}
+	for _, left := range changes.Counts {
+		q.Pending.AddCount(&message.Notification{Event: left.Event}, left.Count, q.now())
+		q.changed.pending = true
 	}
 	q.advanceLocked(version)
 }
@@ -366,7 +377,7 @@ func (q *queue) addChanges(changes []collectedChange, version uint64) {
 func (q *queue) take() *ledger.Writes {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := &ledger.Writes{Ended: sets.List(q.changed.ended)}
+	w := &ledger.Writes{Ended: sets.List(q.changed.ended), Expired: sets.List(q.changed.expired)}
 	if q.changed.state {
 		w.State = q.copyOfState()
 	}
@@ -374,10 +385,16 @@ func (q *queue) take() *ledger.Writes {
 		pending := q.Pending.Clone()
 		w.Pending = &pending
 	}
+	if q.changed.sending {
+		w.Sending, w.Sent = q.Sending, q.Sending == nil
+	}
 	for _, key := range sets.List(q.changed.found) {
 		w.Found = append(w.Found, *q.Found[key])
 	}
-	q.changed = changed{found: sets.New[string](), ended: sets.New[string]()}
+	for _, key := range sets.List(q.changed.threads) {
+		w.Threads = append(w.Threads, *q.Threads[key])
+	}
+	q.changed = newChanged()
 	return w
 }
 
@@ -394,6 +411,7 @@ func (q *queue) restore(w *ledger.Writes) {
 	defer q.mu.Unlock()
 	q.changed.state = q.changed.state || w.State != nil
 	q.changed.pending = q.changed.pending || w.Pending != nil
+	q.changed.sending = q.changed.sending || w.Sending != nil || w.Sent
 	for _, found := range w.Found {
 		if q.Found[found.Key] != nil {
 			q.changed.found.Insert(found.Key)
@@ -402,6 +420,16 @@ func (q *queue) restore(w *ledger.Writes) {
 	for _, key := range w.Ended {
 		if q.Found[key] == nil {
 			q.changed.ended.Insert(key)
+		}
+	}
+	for _, thread := range w.Threads {
+		if q.Threads[thread.Key] != nil {
+			q.changed.threads.Insert(thread.Key)
+		}
+	}
+	for _, key := range w.Expired {
+		if q.Threads[key] == nil {
+			q.changed.expired.Insert(key)
 		}
 	}
 }

@@ -5,9 +5,9 @@ package notification
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -17,13 +17,17 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/syncwindow"
+	"github.com/configbutler/slipstream/pkg/notification/ledger"
 	"github.com/configbutler/slipstream/pkg/notification/message"
 	"github.com/configbutler/slipstream/pkg/notification/observe"
 )
 
 // selection selects the notifications of a sink, and when they are sent.
 type selection struct {
-	spec       v1alpha1.NotificationSinkSpec
+	spec v1alpha1.NotificationSinkSpec
+	// generation is that of the spec, and created when the sink was.
+	generation int64
+	created    time.Time
 	events     sets.Set[v1alpha1.NotificationEvent]
 	namespaces func(string) bool
 	subjects   labels.Selector
@@ -36,7 +40,7 @@ type selection struct {
 // newSelection compiles the spec of a sink. server is the namespace of the server.
 func newSelection(sink *v1alpha1.NotificationSink, server string) (*selection, error) {
 	spec := sink.Spec
-	s := &selection{spec: spec, events: sets.New(spec.Events...), subjects: labels.Everything()}
+	s := &selection{spec: spec, generation: sink.Generation, created: sink.CreationTimestamp.Time, events: sets.New(spec.Events...), subjects: labels.Everything()}
 	switch {
 	case sink.Namespace != server:
 		s.namespaces = func(namespace string) bool { return namespace == sink.Namespace }
@@ -76,16 +80,32 @@ func windowsOf(windows []v1alpha1.SyncWindow) []syncwindow.Window {
 	return out
 }
 
-// globs returns a function that reports whether one of the patterns matches a text. In a pattern, * matches any characters.
+// globs returns a function that reports whether one of the patterns matches a text.
 func globs(patterns []string) func(string) bool {
-	if len(patterns) == 0 {
-		return func(string) bool { return false }
+	return func(text string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool { return matchesGlob(pattern, text) })
 	}
-	quoted := make([]string, len(patterns))
-	for i, pattern := range patterns {
-		quoted[i] = strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*")
+}
+
+// matchesGlob reports whether a pattern matches a text. In a pattern, * matches any characters. The work is linear in the length of the text.
+func matchesGlob(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	first, last := parts[0], len(parts)-1
+	if last == 0 {
+		return text == pattern
 	}
-	return regexp.MustCompile(`(?s)^(?:` + strings.Join(quoted, "|") + `)$`).MatchString
+	if !strings.HasPrefix(text, first) {
+		return false
+	}
+	text = text[len(first):]
+	for _, part := range parts[1:last] {
+		at := strings.Index(text, part)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(part):]
+	}
+	return strings.HasSuffix(text, parts[last])
 }
 
 // selects reports whether the sink is notified of a finding about a subject with labels.
@@ -93,6 +113,37 @@ func (s *selection) selects(finding *observe.Finding, of labels.Set) bool {
 	n := &finding.Notification
 	return s.events.Has(n.Event) && message.Rank(n.Severity) >= message.Rank(s.spec.MinSeverity) &&
 		s.namespaces(n.Subject.Namespace) && s.subjects.Matches(of)
+}
+
+// stillSelects reports whether a notification that was collected by an earlier spec may be sent by this one. Labels are not looked at again.
+func (s *selection) stillSelects(entry *ledger.Entry) bool {
+	n := &entry.Notification
+	if !s.namespaces(n.Subject.Namespace) || !n.Recovered && message.Rank(n.Severity) < message.Rank(s.spec.MinSeverity) {
+		return false
+	}
+	if entry.Change == nil {
+		return s.events.Has(n.Event)
+	}
+	author := ""
+	if len(n.ChangedBy) > 0 {
+		author = n.ChangedBy[0].Name
+	}
+	of := schema.GroupResource{Group: entry.Change.Group, Resource: entry.Change.Resource}
+	return s.wants(n) && s.selectsType(of) && s.included(author) && !s.excluded(author)
+}
+
+// selectsKind reports whether objects of an observed kind can have something that the sink is notified of.
+func (s *selection) selectsKind(kind string) bool {
+	switch kind {
+	case kindCatalog:
+		return s.events.Has(v1alpha1.NotifyCatalogFailing)
+	case kindDestination:
+		return s.events.HasAny(v1alpha1.NotifyDestinationFailing, v1alpha1.NotifyOwnershipConflict)
+	case kindPipeline:
+		return s.events.Has(v1alpha1.NotifyPipelineFailing)
+	}
+	return s.events.HasAny(v1alpha1.NotifyPrompted, v1alpha1.NotifyCompleted, v1alpha1.NotifyFailed, v1alpha1.NotifyConflicted,
+		v1alpha1.NotifyDismissed)
 }
 
 // followsChanges reports whether the sink is notified of Changes.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/notification/ledger"
-	"github.com/configbutler/slipstream/pkg/notification/message"
 )
 
 // waiting returns when the first notification was collected that was not delivered; false if there is none.
@@ -65,69 +64,79 @@ func (q *queue) windowMessage(now time.Time) string {
 	return q.selection.windows.At(now).Message(now)
 }
 
-// begin returns the message that is being sent. If there is none, the pending notifications become one, and writes are to be stored before it is
+// begin returns the message that is being sent. If there is none, the pending notifications become one, which the caller must store before it is
 // sent.
-func (q *queue) begin() (sending *ledger.Sending, writes *ledger.Writes) {
+func (q *queue) begin() *ledger.Sending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.Sending != nil {
-		return q.Sending, nil
+	if q.Sending == nil {
+		q.State.Sent++
+		q.Sending = &ledger.Sending{ID: idOf(q.uid, "message", q.State.Sent), Time: q.now(), Generation: q.State.Generation, Digest: q.Pending}
+		q.Pending = ledger.Digest{}
+		q.changed.state, q.changed.pending, q.changed.sending = true, true, true
 	}
-	q.State.Sent++
-	q.Sending = &ledger.Sending{ID: idOf(q.uid, "message", q.State.Sent), Time: q.now(), Digest: q.Pending}
-	q.Pending = ledger.Digest{}
-	pending := q.Pending
-	return q.Sending, &ledger.Writes{State: q.copyOfState(), Pending: &pending, Sending: q.Sending}
+	return q.Sending
 }
 
-// settle ends the message that is being sent, and adds to the counters. It returns what is to be stored. m is nil if nothing was sent, and
-// reference is what the receiver calls the message.
-func (q *queue) settle(add ledger.State, m *message.Message, reference string) *ledger.Writes {
+// outcome is how the message that was being sent has ended.
+type outcome struct {
+	// delivered is the number of notifications that the receiver has accepted, title the title of the message. rejected means that the receiver
+	// rejected the message. Neither is set if nothing was sent.
+	delivered int
+	title     string
+	rejected  bool
+	// thread identifies the subject, empty if there are several, and reference is what the receiver calls the message.
+	thread, reference string
+}
+
+// settle ends the message that is being sent.
+func (q *queue) settle(o outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
-	state := &q.State
-	state.Messages += add.Messages
-	state.Notifications += add.Notifications
-	state.Rejected += add.Rejected
-	if !add.Delivered.IsZero() {
-		state.Delivered, state.Title = add.Delivered, add.Title
+	switch {
+	case o.rejected:
+		q.State.Rejected++
+	case o.delivered > 0:
+		q.State.Messages++
+		q.State.Notifications += int64(o.delivered)
+		q.State.Delivered, q.State.Title = now, o.title
 	}
-	w := &ledger.Writes{Sent: true, Found: q.markSent(now)}
-	if m != nil && m.Thread != "" && reference != "" {
-		thread := q.continueThread(m.Thread, reference, now)
-		w.Threads = append(w.Threads, *thread)
+	q.markSent(now)
+	if o.thread != "" && o.reference != "" {
+		q.Threads[o.thread] = &ledger.Thread{Key: o.thread, Reference: o.reference, Receiver: q.receiver, Used: now}
+		q.changed.threads.Insert(o.thread)
+		q.changed.expired.Delete(o.thread)
 	}
-	w.Expired = q.expireThreads(now)
+	q.expireThreads(now)
 	q.Sending = nil
-	w.State = q.copyOfState()
-	return w
+	q.changed.state, q.changed.sending = true, true
 }
 
 // markSent notes of the findings in the message when they were first sent.
-func (q *queue) markSent(now time.Time) []ledger.Found {
-	var sent []ledger.Found
-	for i := range q.Sending.Listed {
-		if f := q.Found[q.Sending.Listed[i].Notification.DedupeKey]; f != nil && f.First.IsZero() {
+func (q *queue) markSent(now time.Time) {
+	mark := func(key string) {
+		if f := q.Found[key]; f != nil && f.First.IsZero() {
 			f.First = now
-			sent = append(sent, *f)
+			q.changed.found.Insert(key)
 		}
 	}
+	for i := range q.Sending.Listed {
+		mark(q.Sending.Listed[i].Notification.DedupeKey)
+	}
 	if len(q.Sending.Listed) == q.Sending.Total() {
-		return sent
+		return
 	}
 	// Findings that the message only counts were sent, too.
 	pending := sets.New[string]()
 	for i := range q.Pending.Listed {
 		pending.Insert(q.Pending.Listed[i].Notification.DedupeKey)
 	}
-	for key, f := range q.Found {
-		if f.First.IsZero() && !pending.Has(key) {
-			f.First = now
-			sent = append(sent, *f)
+	for key := range q.Found {
+		if !pending.Has(key) {
+			mark(key)
 		}
 	}
-	return sent
 }
 
 func (q *queue) isPending(key string) bool {
@@ -144,22 +153,25 @@ func (q *queue) thread(key string) string {
 	return ""
 }
 
-// continueThread notes the use of a thread. The receiver returns the reference of its first message, or of a new thread.
-func (q *queue) continueThread(key, reference string, now time.Time) *ledger.Thread {
-	q.Threads[key] = &ledger.Thread{Key: key, Reference: reference, Receiver: q.receiver, Used: now}
-	return q.Threads[key]
-}
-
-// expireThreads removes threads that were not used for long, and returns their keys.
-func (q *queue) expireThreads(now time.Time) []string {
-	var expired []string
+// expireThreads removes threads that were not used for long, and beyond maxThreads the one that was used least recently.
+func (q *queue) expireThreads(now time.Time) {
+	oldest := ""
 	for key, thread := range q.Threads {
 		if now.Sub(thread.Used) > threadAge {
-			delete(q.Threads, key)
-			expired = append(expired, key)
+			q.expireThread(key)
+		} else if oldest == "" || thread.Used.Before(q.Threads[oldest].Used) {
+			oldest = key
 		}
 	}
-	return expired
+	if len(q.Threads) > maxThreads {
+		q.expireThread(oldest)
+	}
+}
+
+func (q *queue) expireThread(key string) {
+	delete(q.Threads, key)
+	q.changed.threads.Delete(key)
+	q.changed.expired.Insert(key)
 }
 
 // remind adds a reminder of each lasting finding that is due for one.
@@ -169,10 +181,10 @@ func (q *queue) remind(settings v1alpha1.Reminders) {
 	if q.selection == nil || q.selection.spec.Suspend {
 		return
 	}
-	for key, f := range q.Found {
-		last := q.current[key]
+	for key, last := range q.current {
+		f := q.Found[key]
 		due := reminderAt(f, settings)
-		if last == nil || due.IsZero() || due.After(q.now()) || q.isPending(key) || q.isSending(key) {
+		if due.IsZero() || due.After(q.now()) || q.isPending(key) || q.isSending(key) {
 			continue
 		}
 		// Reminders that became due while no process ran are combined.
@@ -180,10 +192,10 @@ func (q *queue) remind(settings v1alpha1.Reminders) {
 			f.Reminders++
 			due = reminderAt(f, settings)
 		}
-		n := *last
+		n := last.Notification
 		n.Reminder = f.Reminders
 		q.changed.found.Insert(key)
-		q.add(ledger.Entry{Notification: n})
+		q.add(ledger.Entry{Notification: n, SourceNamespace: last.SourceNamespace})
 	}
 }
 
@@ -192,9 +204,12 @@ func (q *queue) nextReminder(settings v1alpha1.Reminders) time.Time {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	var next time.Time
-	for key, f := range q.Found {
-		if q.current[key] != nil && !q.isPending(key) && !q.isSending(key) {
-			next = earliest(next, reminderAt(f, settings))
+	if q.selection == nil || q.selection.spec.Suspend {
+		return next
+	}
+	for key := range q.current {
+		if !q.isPending(key) && !q.isSending(key) {
+			next = earliest(next, reminderAt(q.Found[key], settings))
 		}
 	}
 	return next
@@ -221,31 +236,17 @@ func reminderAt(f *ledger.Found, settings v1alpha1.Reminders) time.Time {
 
 // progress is what the status of a sink shows.
 type progress struct {
-	ledger.State
+	state   ledger.State
 	pending int
-	// first is when the first pending notification was collected, and window how long they are.
-	first  time.Time
-	window time.Duration
 }
 
 // progress returns what the status of the sink shows.
 func (q *queue) progress() progress {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := progress{State: q.State, pending: q.Pending.Total(), first: q.Pending.First}
+	p := progress{state: q.State, pending: q.Pending.Total()}
 	if q.Sending != nil {
 		p.pending += q.Sending.Total()
 	}
-	if q.selection != nil {
-		p.window = q.selection.spec.DigestWindow.Duration
-	}
 	return p
-}
-
-// nextAttempt returns when the next message is sent, unless windows or maxPerMinute delay it.
-func (p progress) nextAttempt(last attempt, now time.Time) time.Time {
-	if !last.next.IsZero() {
-		return last.next
-	}
-	return latest(p.first.Add(p.window), now)
 }

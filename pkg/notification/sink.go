@@ -22,9 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/notification/condition"
-	"github.com/configbutler/slipstream/pkg/notification/delivery"
 	"github.com/configbutler/slipstream/pkg/notification/ledger"
-	"github.com/configbutler/slipstream/pkg/notification/message"
 )
 
 // sink is a running sink. Only reconciles change it, one at a time.
@@ -37,13 +35,15 @@ type sink struct {
 	// generation is that of the spec in use, and author the user on whose behalf it sends.
 	generation int64
 	author     *v1alpha1.AutomatedBy
-	// composer and receiver are those of that spec.
-	composer atomic.Pointer[composer]
-	receiver atomic.Pointer[delivery.Receiver]
-	// checked is the generation for which permissions were checked last, and lost those that were missing.
-	checked int64
-	lost    string
-	written time.Time
+	// version is that of the spec; nil until the sink can send.
+	version atomic.Pointer[version]
+	// missedChange is set if a Change could not be collected, because it is unknown whether the user may see it.
+	missedChange atomic.Bool
+	// checked is the generation for which permissions were checked last, checkedAt when, and lost those that were missing.
+	checked   int64
+	checkedAt time.Time
+	lost      string
+	written   time.Time
 
 	cancel context.CancelFunc
 	group  wait.Group
@@ -68,9 +68,12 @@ func (s *sinks) reconcile(ctx context.Context, name types.NamespacedName) (again
 	if err != nil || k == nil {
 		return again, err
 	}
-	failure := s.apply(k, object)
-	unknown := s.updateHold(ctx, k, object)
-	again, err = s.writeStatus(ctx, k, object, failure)
+	unusable := s.apply(k, object)
+	unknown := s.updateHold(ctx, k, object, unusable)
+	if k.missedChange.Swap(false) {
+		s.wakeChanges()
+	}
+	again, err = s.writeStatus(ctx, k, object)
 	return again, utilerrors.NewAggregate([]error{unknown, err})
 }
 
@@ -117,23 +120,14 @@ func (s *sinks) open(ctx context.Context, name types.NamespacedName, object *v1a
 	}
 	k := &sink{
 		name: name, uid: object.UID, ledger: rows, queue: newQueue(object.UID, contents, s.shared.Clock.Now),
-		status: &status{held: conditions.Progressing("Permissions are being checked")},
+		status: newStatus(&object.Status),
 	}
 	worker := &worker{
 		queue: k.queue, ledger: rows, clock: s.shared.Clock, status: k.status, numbers: numbersOf(name),
-		compose: func(ctx context.Context, sending *ledger.Sending) (*message.Message, error) {
-			return k.composer.Load().compose(ctx, sending)
-		},
 		reminders: func() v1alpha1.Reminders { return s.policy().Reminders },
 		changed:   func() { s.queue.AddAfter(name, statusInterval) },
-		current: func() delivery.Receiver {
-			if receiver := k.receiver.Load(); receiver != nil {
-				return *receiver
-			}
-			return nil
-		},
+		current:   k.version.Load,
 	}
-	worker.numbers.begin()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k.cancel = cancel
 	k.group.StartWithContext(klog.NewContext(running, klog.LoggerWithValues(klog.FromContext(ctx), "sink", name)), worker.run)
@@ -143,11 +137,13 @@ func (s *sinks) open(ctx context.Context, name types.NamespacedName, object *v1a
 	return k, nil
 }
 
-// apply applies a new generation of the spec, or another author: what is collected and sent from now on. Objects are observed again.
+// apply applies a new generation of the spec, or another author: what is collected and sent from now on. Objects are observed again. Until the
+// permissions for it are checked, nothing is sent.
 func (s *sinks) apply(k *sink, object *v1alpha1.NotificationSink) error {
-	if k.generation == object.Generation && k.composer.Load() != nil && equality.Semantic.DeepEqual(k.author, object.Status.EditedBy) {
+	if k.generation == object.Generation && k.version.Load() != nil && equality.Semantic.DeepEqual(k.author, object.Status.EditedBy) {
 		return nil
 	}
+	k.status.setHold(conditions.Progressing("The permissions for the spec are being checked"))
 	selected, err := newSelection(object, s.config.Namespace)
 	if err != nil {
 		return err
@@ -157,19 +153,23 @@ func (s *sinks) apply(k *sink, object *v1alpha1.NotificationSink) error {
 		return fmt.Errorf("use the receiver: %w", err)
 	}
 	k.generation, k.author = object.Generation, object.Status.EditedBy
-	k.composer.Store(&composer{sinks: s, sink: object, selection: selected})
-	k.receiver.Store(&receiver)
-	k.queue.configure(selected, object.CreationTimestamp.Time)
+	k.queue.configure(selected)
+	k.version.Store(&version{sinks: s, sink: object, selection: selected, receiver: receiver})
 	k.status.tryNow()
-	s.observeAll()
+	s.observeAll(selected)
 	s.observeKnown(k)
 	s.wakeChanges()
 	return nil
 }
 
-// updateHold determines why a sink sends nothing, if it must not.
-func (s *sinks) updateHold(ctx context.Context, k *sink, object *v1alpha1.NotificationSink) error {
-	held, err := s.holdReason(ctx, k, object)
+// updateHold determines why a sink sends nothing, if it must not. unusable is why its spec cannot be used, nil if it can.
+func (s *sinks) updateHold(ctx context.Context, k *sink, object *v1alpha1.NotificationSink, unusable error) error {
+	held, err := hold{}, error(nil)
+	if unusable != nil {
+		held = hold{Code: v1alpha1.ReasonSpecInvalid, Message: unusable.Error()}
+	} else {
+		held, err = s.holdReason(ctx, k, object)
+	}
 	if k.status.setHold(held) {
 		k.queue.signal()
 		s.wakeChanges()
@@ -190,12 +190,18 @@ func (s *sinks) holdReason(ctx context.Context, k *sink, object *v1alpha1.Notifi
 			Message: "SyncPolicy " + v1alpha1.SyncPolicyName + " suspends notifications: they are collected and sent later",
 		}, nil
 	}
-	who := access.Notifying(object)
+	return s.checkPermissions(ctx, k, object)
+}
+
+// checkPermissions checks the permissions of the user on whose behalf a sink sends. If the check fails, the last result for the same generation
+// stays valid for as long as a granted permission is cached.
+func (s *sinks) checkPermissions(ctx context.Context, k *sink, object *v1alpha1.NotificationSink) (hold, error) {
+	who, now := access.Notifying(object), s.shared.Clock.Now()
 	lost, err := s.shared.Access.Check(ctx, who, access.OfNotificationSink(object, s.config.Namespace))
 	switch {
 	case err == nil:
-		k.checked, k.lost = object.Generation, lost
-	case k.checked != object.Generation:
+		k.checked, k.checkedAt, k.lost = object.Generation, now, lost
+	case k.checked != object.Generation || now.Sub(k.checkedAt) > access.AllowedTTL:
 		return conditions.Progressing(fmt.Sprintf("The permissions of %s are being checked", who)),
 			fmt.Errorf("check the permissions of %s: %w", who, err)
 	default:
@@ -208,11 +214,11 @@ func (s *sinks) holdReason(ctx context.Context, k *sink, object *v1alpha1.Notifi
 }
 
 // writeStatus writes the status if it has changed and the last write is long enough ago. It returns when the sink is to be reconciled again.
-func (s *sinks) writeStatus(ctx context.Context, k *sink, object *v1alpha1.NotificationSink, failure error) (time.Time, error) {
+func (s *sinks) writeStatus(ctx context.Context, k *sink, object *v1alpha1.NotificationSink) (time.Time, error) {
 	now := s.shared.Clock.Now()
 	again := now.Add(access.DeniedTTL)
 	after := object.DeepCopy()
-	s.updateStatus(k, after, failure, now)
+	s.updateStatus(k, after, now)
 	if equality.Semantic.DeepEqual(object.Status, after.Status) {
 		return again, nil
 	}
@@ -232,28 +238,24 @@ func (s *sinks) writeStatus(ctx context.Context, k *sink, object *v1alpha1.Notif
 }
 
 // updateStatus updates the status of a sink.
-func (s *sinks) updateStatus(k *sink, object *v1alpha1.NotificationSink, failure error, now time.Time) {
-	attempt, held := k.status.current()
-	progress := k.queue.progress()
-	written := &object.Status
+func (s *sinks) updateStatus(k *sink, object *v1alpha1.NotificationSink, now time.Time) {
+	current, progress := k.status.current(), k.queue.progress()
+	state, written := &progress.state, &object.Status
 	written.ObservedGeneration = object.Generation
 	written.Pending = int64(progress.pending)
-	written.Messages, written.Notifications, written.Rejected = progress.Messages, progress.Notifications, progress.Rejected
-	written.LastMessage, written.LastDeliveryTime = progress.Title, timeOrNil(progress.Delivered)
-	written.Failures, written.LastError = int32(attempt.failures), condition.Cut(attempt.message)
+	written.Messages, written.Notifications, written.Rejected = state.Messages, state.Notifications, state.Rejected
+	written.LastMessage, written.LastDeliveryTime = state.Title, timeOrNil(state.Delivered)
+	written.Failures, written.LastError = int32(current.failures), condition.Cut(current.message)
 	written.NextAttemptTime = nil
-	if progress.pending > 0 && held.IsZero() {
-		written.NextAttemptTime = timeOrNil(progress.nextAttempt(attempt, now))
+	if progress.pending > 0 && current.held.IsZero() {
+		written.NextAttemptTime = timeOrNil(current.due)
 	}
-	facts := condition.Facts{Held: held, Reason: attempt.reason, Rejected: attempt.rejected}
+	facts := condition.Facts{Held: current.held, Failure: current.failure, Reason: current.reason, Rejected: current.rejected}
 	if progress.pending > 0 {
 		facts.Window = k.queue.windowMessage(now)
 	}
-	if failure != nil {
-		facts.Failure = failure.Error()
-	}
 	condition.Set(object, facts, now)
-	numbersOf(k.name).set(progress.pending, attempt.failures)
+	numbersOf(k.name).set(progress.pending, current.failures)
 }
 
 func timeOrNil(at time.Time) *metav1.Time {

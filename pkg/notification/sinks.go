@@ -78,8 +78,7 @@ func (s *sinks) listen() error {
 	if err != nil {
 		return fmt.Errorf("watch NotificationSinks: %w", err)
 	}
-	// The policy suspends sending, and the notifications of changes of catalogs.
-	if err := syncpolicy.Follow(api.SyncPolicies(), func() { s.enqueueAll(); s.observeAll() }); err != nil {
+	if err := syncpolicy.Follow(api.SyncPolicies(), s.policyChanged); err != nil {
 		return err //nolint:wrapcheck // it says what it watches
 	}
 	return s.listenToSubjects()
@@ -105,18 +104,14 @@ func (s *sinks) enqueueUpdate(before, after any) {
 	s.enqueue(after)
 }
 
-// enqueueAll enqueues all sinks.
-func (s *sinks) enqueueAll() {
-	for _, name := range s.names() {
-		s.queue.Add(name)
+// policyChanged has the sinks follow the SyncPolicy: it suspends sending, and the notifications of changes of catalogs, and says when reminders
+// are due.
+func (s *sinks) policyChanged() {
+	for _, k := range s.current() {
+		s.queue.Add(k.name)
+		k.queue.signal()
 	}
-}
-
-// names returns the names of the running sinks.
-func (s *sinks) names() []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.running))
+	s.enqueueSubjects(kindEnvironment, func(string) bool { return true })
 }
 
 // current returns the running sinks.

@@ -6,13 +6,22 @@ package notification
 import (
 	"sync"
 	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 )
 
-// status is how the deliveries of one sink go. It is in memory: a process that starts tries at once.
+// status is the result of the last delivery of a sink, and what prevents the next.
 type status struct {
 	mu sync.Mutex
 	attempt
 	held hold
+	// failure is why the server failed, such as an error of its store; empty if the last step succeeded.
+	failure string
+	// due is when the next message is sent; zero if nothing is pending, or sending is held.
+	due time.Time
 }
 
 // attempt is the result of the last attempt.
@@ -27,11 +36,52 @@ type attempt struct {
 	next time.Time
 }
 
-// current returns the last attempt, and why the sink sends nothing.
-func (s *status) current() (attempt, hold) {
+// newStatus returns a status that continues the one that the process before has written, so that a start alone does not report a recovery.
+func newStatus(written *v1alpha1.NotificationSinkStatus) *status {
+	s := &status{held: conditions.Progressing("Permissions are being checked")}
+	s.failures, s.message = int(written.Failures), written.LastError
+	if delivering := meta.FindStatusCondition(written.Conditions, v1alpha1.ConditionDelivering); delivering != nil {
+		switch delivering.Reason {
+		case v1alpha1.ReasonDeliveryRejected:
+			s.rejected = true
+		case v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretInvalid:
+			s.reason = delivering.Reason
+		}
+	}
+	return s
+}
+
+// snapshot is a copy of a status.
+type snapshot struct {
+	attempt
+	held    hold
+	failure string
+	due     time.Time
+}
+
+// current returns the status.
+func (s *status) current() snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.attempt, s.held
+	return snapshot{attempt: s.attempt, held: s.held, failure: s.failure, due: s.due}
+}
+
+// setDue sets when the next message is sent. It reports whether that has changed.
+func (s *status) setDue(due time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := !s.due.Equal(due)
+	s.due = due
+	return changed
+}
+
+// setFailure sets why the server failed, empty if it did not. It reports whether that has changed.
+func (s *status) setFailure(failure string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed := s.failure != failure
+	s.failure = failure
+	return changed
 }
 
 func (s *status) hold() hold {
@@ -50,10 +100,10 @@ func (s *status) setHold(held hold) bool {
 }
 
 // fail records a failed attempt and returns how many have failed in a row.
-func (s *status) fail(message, reason string, next time.Time) int {
+func (s *status) fail(message, reason string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.attempt = attempt{failures: s.failures + 1, message: message, reason: reason, next: next}
+	s.attempt = attempt{failures: s.failures + 1, message: message, reason: reason}
 	return s.failures
 }
 

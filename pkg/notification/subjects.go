@@ -40,13 +40,18 @@ func parseObject(text string) object {
 	return object{kind, namespace, name}
 }
 
-// listenToSubjects adds event handlers for the observed objects.
-func (s *sinks) listenToSubjects() error {
+// subjectInformers returns the informers of the observed kinds.
+func (s *sinks) subjectInformers() map[string]cache.SharedIndexInformer {
 	api := s.informers.Configbutler().V1alpha1()
-	for kind, informer := range map[string]cache.SharedIndexInformer{
+	return map[string]cache.SharedIndexInformer{
 		kindEnvironment: api.Environments().Informer(), kindCatalog: api.AppCatalogs().Informer(), kindRecord: api.SyncStatuses().Informer(),
 		kindDestination: api.GitDestinations().Informer(), kindPipeline: api.SyncPipelines().Informer(),
-	} {
+	}
+}
+
+// listenToSubjects adds event handlers for the observed objects.
+func (s *sinks) listenToSubjects() error {
+	for kind, informer := range s.subjectInformers() {
 		enqueue := func(changed any) { s.enqueueSubject(kind, changed) }
 		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: enqueue, UpdateFunc: func(_, after any) { enqueue(after) }, DeleteFunc: enqueue,
@@ -63,26 +68,31 @@ func (s *sinks) enqueueSubject(kind string, changed any) {
 	if tombstone, ok := changed.(cache.DeletedFinalStateUnknown); ok {
 		changed = tombstone.Obj
 	}
-	if meta, ok := changed.(metav1.Object); ok && s.any() {
+	if meta, ok := changed.(metav1.Object); ok && s.hasSinks() {
 		s.subjects.Add(object{kind, meta.GetNamespace(), meta.GetName()})
 	}
 }
 
-// any reports whether there are sinks. Objects that change while there are none are observed when there is one.
-func (s *sinks) any() bool {
+// hasSinks reports whether there are sinks. Objects that change while there are none are observed when there is one.
+func (s *sinks) hasSinks() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.running) > 0
 }
 
-// observeAll enqueues all objects.
-func (s *sinks) observeAll() {
-	api := s.informers.Configbutler().V1alpha1()
-	for kind, informer := range map[string]cache.SharedIndexInformer{
-		kindEnvironment: api.Environments().Informer(), kindCatalog: api.AppCatalogs().Informer(), kindRecord: api.SyncStatuses().Informer(),
-		kindDestination: api.GitDestinations().Informer(), kindPipeline: api.SyncPipelines().Informer(),
-	} {
-		for _, found := range informer.GetStore().List() {
+// observeAll enqueues all objects that a selection can select.
+func (s *sinks) observeAll(selected *selection) {
+	for kind := range s.subjectInformers() {
+		if selected.selectsKind(kind) {
+			s.enqueueSubjects(kind, selected.namespaces)
+		}
+	}
+}
+
+// enqueueSubjects enqueues the objects of a kind in some namespaces.
+func (s *sinks) enqueueSubjects(kind string, namespaces func(string) bool) {
+	for _, found := range s.subjectInformers()[kind].GetStore().List() {
+		if meta, ok := found.(metav1.Object); ok && namespaces(meta.GetNamespace()) {
 			s.enqueueSubject(kind, found)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -27,11 +28,13 @@ const (
 	storeInterval = 500 * time.Millisecond
 	// storeTimeout bounds a write.
 	storeTimeout = 10 * time.Second
-	// A message that was not delivered is sent again after minRetry. The time doubles with each attempt, up to maxRetry; a longer time that the
-	// receiver wants takes precedence, up to maxRetryAfter.
-	minRetry, maxRetry, maxRetryAfter = time.Second, 5 * time.Minute, time.Hour
+	// A message that was not delivered is sent again after minRetry. The time doubles with each attempt, up to maxRetry; a longer Retry-After of
+	// the receiver takes precedence.
+	minRetry, maxRetry = time.Second, 5 * time.Minute
 	// threadAge is how long a thread is continued after its last message.
 	threadAge = 30 * 24 * time.Hour
+	// maxThreads is the number of threads of a sink that are continued.
+	maxThreads = 1000
 	// maxTitle is the length of status.lastMessage, in bytes.
 	maxTitle = 256
 )
@@ -41,8 +44,6 @@ type worker struct {
 	queue  *queue
 	ledger *ledger.Ledger
 	clock  clock.WithTicker
-	// compose makes the message of what is to be sent. It returns nil if nothing may be sent any more.
-	compose func(ctx context.Context, sending *ledger.Sending) (*message.Message, error)
 	// reminders returns the settings of reminders.
 	reminders func() v1alpha1.Reminders
 	// changed is called when the status has changed.
@@ -50,9 +51,9 @@ type worker struct {
 	numbers numbers
 	status  *status
 
-	// current returns the receiver of the current spec; nil while it cannot be used. connected is the one in use.
-	current   func() delivery.Receiver
-	connected delivery.Receiver
+	// current returns the version of the sink to send by; nil while there is none. used is that of this step.
+	current func() *version
+	used    *version
 	// stored is when the ledger was last written, and sent are the times of the messages of the last minute.
 	stored time.Time
 	sent   []time.Time
@@ -63,15 +64,15 @@ func (w *worker) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		w.pause(ctx, w.step(ctx))
 	}
-	w.connect(nil)
+	w.use(nil)
 }
 
-// connect has messages sent to a receiver, and closes the one before.
-func (w *worker) connect(receiver delivery.Receiver) {
-	if w.connected != nil && w.connected != receiver {
-		w.connected.Close()
+// use has messages sent by a version of the sink, and closes the receiver of the one before.
+func (w *worker) use(next *version) {
+	if w.used != nil && w.used != next {
+		w.used.receiver.Close()
 	}
-	w.connected = receiver
+	w.used = next
 }
 
 // pause waits until a time, or until the worker is woken. The zero time means that only that ends it.
@@ -94,12 +95,15 @@ func (w *worker) step(ctx context.Context) time.Time {
 	if next := w.stored.Add(storeInterval); w.clock.Now().Before(next) {
 		return next
 	}
-	w.connect(w.current())
+	w.use(w.current())
 	w.queue.remind(w.reminders())
-	if err := w.store(ctx, w.queue.take()); err != nil {
+	if err := w.store(ctx); err != nil {
 		return w.internalFailure(ctx, err)
 	}
 	due := w.due()
+	if w.status.setDue(due) {
+		w.changed()
+	}
 	if due.IsZero() || due.After(w.clock.Now()) {
 		return earliest(due, w.queue.nextReminder(w.reminders()))
 	}
@@ -109,8 +113,9 @@ func (w *worker) step(ctx context.Context) time.Time {
 	return w.clock.Now()
 }
 
-// store writes the ledger.
-func (w *worker) store(ctx context.Context, writes *ledger.Writes) error {
+// store writes what has changed to the ledger.
+func (w *worker) store(ctx context.Context) error {
+	writes := w.queue.take()
 	if writes.IsEmpty() {
 		return nil
 	}
@@ -122,6 +127,7 @@ func (w *worker) store(ctx context.Context, writes *ledger.Writes) error {
 		return err
 	}
 	failpoint.Reach("notification-stored")
+	w.status.setFailure("")
 	w.changed()
 	return nil
 }
@@ -130,8 +136,9 @@ func (w *worker) store(ctx context.Context, writes *ledger.Writes) error {
 func (w *worker) internalFailure(ctx context.Context, err error) time.Time {
 	if ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Failed to send notifications, retrying", "retryAfter", minRetry)
-		w.status.fail(err.Error(), "", w.clock.Now().Add(minRetry))
-		w.changed()
+		if w.status.setFailure("The server cannot store or prepare notifications, and retries; its log has the cause") {
+			w.changed()
+		}
 	}
 	return w.clock.Now().Add(minRetry)
 }
@@ -139,7 +146,7 @@ func (w *worker) internalFailure(ctx context.Context, err error) time.Time {
 // due returns when the next message is to be sent; zero if there is nothing to send, or sending is held.
 func (w *worker) due() time.Time {
 	first, pending := w.queue.waiting()
-	if !pending || w.connected == nil || !w.status.hold().IsZero() {
+	if !pending || w.used == nil || !w.status.hold().IsZero() {
 		return time.Time{}
 	}
 	due := first.Add(w.queue.window())
@@ -160,72 +167,86 @@ func (w *worker) slot() time.Time {
 	return w.sent[len(w.sent)-most].Add(time.Minute)
 }
 
-// send sends the message that is being sent, or the pending notifications as a new one.
+// send sends the message that is being sent, or the pending notifications as a new one, once that is stored.
 func (w *worker) send(ctx context.Context) error {
-	sending, writes := w.queue.begin()
-	if writes != nil {
-		if err := w.store(ctx, writes); err != nil {
-			return err
-		}
+	sending := w.queue.begin()
+	if err := w.store(ctx); err != nil {
+		return err
 	}
 	failpoint.Reach("notification-sending")
-	m, err := w.compose(ctx, sending)
+	m, err := w.used.compose(ctx, sending)
 	if err != nil {
 		return fmt.Errorf("make the message: %w", err)
 	}
+	w.status.setFailure("")
 	if m == nil {
-		return w.store(ctx, w.queue.settle(ledger.State{}, nil, ""))
+		return w.settle(ctx, outcome{})
 	}
-	begun := w.clock.Now()
-	result := w.connected.Deliver(ctx, m, w.queue.thread(m.Thread))
+	result := w.deliver(ctx, m)
 	if ctx.Err() != nil && result.Outcome == delivery.Retry {
 		return nil // The process stops leading.
 	}
-	w.sent = append(w.sent, begun)
-	w.numbers.attempted(result.Outcome, m.Total(), w.clock.Since(begun))
-	failpoint.Reach("notification-delivered")
-	klog.FromContext(ctx).Info("Sent a message", "sink", w.numbers.name(), "notifications", m.Total(), "outcome", result.Outcome,
-		"answer", result.Message)
-	if result.Outcome == delivery.Retry {
-		failures := w.status.fail(result.Message, result.Reason, time.Time{})
+	switch result.Outcome {
+	case delivery.Retry:
+		failures := w.status.fail(result.Message, result.Reason)
 		w.status.retryAt(w.clock.Now().Add(backoff(failures, result.RetryAfter)))
 		w.changed()
 		return nil
+	case delivery.Rejected:
+		w.status.reject(result.Message)
+		return w.settle(ctx, outcome{rejected: true})
 	}
-	w.settled(m, result)
-	writes = w.queue.settle(progressOf(m, result, w.clock.Now()), m, result.Thread)
-	if err := w.store(ctx, writes); err != nil {
+	w.status.succeed()
+	return w.settle(ctx, outcome{
+		delivered: m.Total(), title: summary.Cut(titleOf(m), maxTitle), thread: m.Thread, reference: result.Thread,
+	})
+}
+
+// titleOf returns the title of a message as the status of the sink shows it. It only counts Changes: more users may read the sink than the changed
+// objects. A title by a template can have anything in it.
+func titleOf(m *message.Message) string {
+	isChange := func(n message.Notification) bool {
+		return n.Event == v1alpha1.NotifyChange || n.Event == v1alpha1.NotifyBypass
+	}
+	if m.Title == "" && !slices.ContainsFunc(m.Notifications, isChange) {
+		return message.Title(m)
+	}
+	var counted []string
+	for _, c := range m.Counted() {
+		counted = append(counted, c.Text)
+	}
+	return strings.Join(counted, ", ")
+}
+
+// deliver makes an attempt to deliver a message.
+func (w *worker) deliver(ctx context.Context, m *message.Message) delivery.Result {
+	begun := w.clock.Now()
+	result := w.used.receiver.Deliver(ctx, m, w.queue.thread(m.Thread))
+	w.sent = append(w.sent, begun)
+	w.numbers.attempted(result.Outcome, m.Total(), w.clock.Since(begun))
+	failpoint.Reach("notification-delivered")
+	klog.FromContext(ctx).Info("Attempted to deliver a message", "notifications", m.Total(), "outcome", result.Outcome, "response", result.Message)
+	return result
+}
+
+// settle ends the message that was being sent.
+func (w *worker) settle(ctx context.Context, o outcome) error {
+	w.queue.settle(o)
+	if err := w.store(ctx); err != nil {
 		return err
 	}
 	failpoint.Reach("notification-settled")
 	return nil
 }
 
-// settled records the result of a message that is not sent again.
-func (w *worker) settled(m *message.Message, result delivery.Result) {
-	if result.Outcome == delivery.Rejected {
-		w.status.reject(result.Message)
-		return
-	}
-	w.status.succeed()
-}
-
-// progressOf returns what a message adds to the counters.
-func progressOf(m *message.Message, result delivery.Result, now time.Time) ledger.State {
-	if result.Outcome == delivery.Rejected {
-		return ledger.State{Rejected: 1}
-	}
-	return ledger.State{Messages: 1, Notifications: int64(m.Total()), Delivered: now, Title: summary.Cut(message.Title(m), maxTitle)}
-}
-
-// backoff returns the time until the next attempt after a number of failures.
-func backoff(failures int, wanted time.Duration) time.Duration {
+// backoff returns the time until the next attempt after a number of failures, at least that which the receiver requested.
+func backoff(failures int, requested time.Duration) time.Duration {
 	delay := maxRetry
 	if shift := failures - 1; shift < 16 {
 		delay = min(minRetry<<max(shift, 0), maxRetry)
 	}
 	delay += time.Duration(rand.Float64() * float64(delay) / 4) //nolint:gosec // jitter needs no secrecy
-	return max(delay, min(wanted, maxRetryAfter))
+	return max(delay, requested)
 }
 
 // hold is why a sink sends nothing. The zero value means that it sends.

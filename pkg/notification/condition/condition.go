@@ -29,7 +29,7 @@ func Cut(message string) string { return summary.Cut(summary.Line(message), long
 type Facts struct {
 	// Held is why nothing is sent.
 	Held conditions.Reason
-	// Failure is why the spec cannot be used, as a sentence.
+	// Failure is why the server failed, as a sentence; empty if it did not.
 	Failure string
 	// Reason is the reason of the last failed attempt; empty if it has no special one.
 	Reason string
@@ -55,8 +55,9 @@ func Set(sink *v1alpha1.NotificationSink, facts Facts, now time.Time) {
 			conditions.Reason{Code: v1alpha1.ReasonDelivering, Message: "The receiver has accepted the last message"})
 	}
 	ready := problem
-	if ready.Code == v1alpha1.ReasonDeliveryRetrying || ready.Code == v1alpha1.ReasonWindowClosed {
-		ready = conditions.Reason{}
+	switch ready.Code {
+	case v1alpha1.ReasonDeliveryRetrying, v1alpha1.ReasonDeliveryRejected, v1alpha1.ReasonWindowClosed:
+		ready = conditions.Reason{} // Later messages are sent.
 	}
 	fine := conditions.Reason{Code: v1alpha1.ReasonSucceeded, Message: "Notifications are collected and sent"}
 	set.Ready(ready, fine, ready.Code, isStalled(ready.Code))
@@ -65,10 +66,10 @@ func Set(sink *v1alpha1.NotificationSink, facts Facts, now time.Time) {
 // problem returns why messages are not delivered.
 func (f Facts) problem(status *v1alpha1.NotificationSinkStatus) conditions.Reason {
 	switch {
-	case f.Failure != "":
-		return conditions.Progressing(f.Failure)
 	case !f.Held.IsZero():
 		return f.Held
+	case f.Failure != "":
+		return conditions.Progressing(f.Failure)
 	case f.Window != "":
 		return conditions.Reason{Code: v1alpha1.ReasonWindowClosed, Message: f.Window}
 	case status.Failures == 0:
@@ -89,7 +90,7 @@ func (f Facts) problem(status *v1alpha1.NotificationSinkStatus) conditions.Reaso
 // isStalled reports whether a user must act before messages are delivered.
 func isStalled(code string) bool {
 	switch code {
-	case v1alpha1.ReasonPermissionLost, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretInvalid, v1alpha1.ReasonDeliveryRejected:
+	case v1alpha1.ReasonPermissionLost, v1alpha1.ReasonSecretNotFound, v1alpha1.ReasonSecretInvalid, v1alpha1.ReasonSpecInvalid:
 		return true
 	}
 	return false

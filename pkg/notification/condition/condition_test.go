@@ -46,9 +46,8 @@ func TestSet(t *testing.T) {
 			delivering: "False DeliveryFailed: Failed 3 times in a row, and is sent again: 503 Service Unavailable",
 		}},
 		"rejected": {status: failing(1), facts: condition.Facts{Rejected: true}, want: map[string]string{
-			ready:      "False DeliveryRejected: The receiver rejected the last message, which is not sent again: 503 Service Unavailable",
+			ready:      "True Succeeded: Notifications are collected and sent",
 			delivering: "False DeliveryRejected: The receiver rejected the last message, which is not sent again: 503 Service Unavailable",
-			stalled:    "True DeliveryRejected: The receiver rejected the last message, which is not sent again: 503 Service Unavailable",
 		}},
 		"without its Secret": {status: failing(1), facts: condition.Facts{Reason: v1alpha1.ReasonSecretNotFound}, want: map[string]string{
 			ready: "False SecretNotFound: 503 Service Unavailable", delivering: "False SecretNotFound: 503 Service Unavailable",
@@ -62,9 +61,8 @@ func TestSet(t *testing.T) {
 			facts: condition.Facts{Held: conditions.Reason{Code: v1alpha1.ReasonSuspended, Message: "by spec"}, Window: "closed"},
 			want:  map[string]string{ready: "False Suspended: by spec", delivering: "False Suspended: by spec"},
 		},
-		"not usable": {facts: condition.Facts{Failure: "read subjects: bad"}, want: map[string]string{
-			ready: "False Progressing: read subjects: bad", delivering: "False Progressing: read subjects: bad",
-			reconciling: "True Progressing: read subjects: bad",
+		"the store fails": {facts: condition.Facts{Failure: "cannot store"}, want: map[string]string{
+			ready: "False Progressing: cannot store", delivering: "False Progressing: cannot store", reconciling: "True Progressing: cannot store",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -49,6 +49,8 @@ type Sending struct {
 	ID string `json:"id"`
 	// Time is when it was made.
 	Time time.Time `json:"time"`
+	// Generation is that of the sink's spec by which the notifications were collected.
+	Generation int64 `json:"generation"`
 	Digest
 }
 
@@ -112,6 +114,15 @@ func (d *Digest) Remove(key string) bool {
 	d.count(&d.Listed[at].Notification, -1)
 	d.Listed = slices.Delete(d.Listed, at, at+1)
 	return true
+}
+
+// Keep removes the listed notifications that keep does not accept, and those that are only counted, of which nothing else is known.
+func (d *Digest) Keep(keep func(entry *Entry) bool) {
+	d.Listed = slices.DeleteFunc(d.Listed, func(e Entry) bool { return !keep(&e) })
+	d.Counts = nil
+	for i := range d.Listed {
+		d.count(&d.Listed[i].Notification, 1)
+	}
 }
 
 // count adds to the number of notifications of a kind.

@@ -21,7 +21,7 @@ type failing struct {
 	bad       metav1.ConditionStatus
 	// headline says what the failure prevents.
 	headline string
-	// ignored are reasons that are no failure.
+	// ignored are reasons that are no failure, and do not say whether one has ended.
 	ignored []string
 }
 
@@ -30,10 +30,11 @@ func (f failing) in(found *Findings, subject message.Subject, conditions []metav
 	key := KeyOf(subject.UID, f.event, f.condition)
 	condition := meta.FindStatusCondition(conditions, f.condition)
 	switch {
-	case condition == nil:
-	case condition.Status == metav1.ConditionUnknown || condition.Status == f.bad && isTemporary(condition.Reason):
+	case condition == nil || condition.Status == metav1.ConditionUnknown:
 		found.Unknown = append(found.Unknown, key)
-	case condition.Status != f.bad || slices.Contains(f.ignored, condition.Reason):
+	case condition.Status != f.bad:
+	case isTemporary(condition.Reason) || slices.Contains(f.ignored, condition.Reason):
+		found.Unknown = append(found.Unknown, key)
 	default:
 		found.add(true, message.Notification{
 			Event: f.event, Time: condition.LastTransitionTime.Time, Severity: v1alpha1.SeverityError, Subject: subject,

@@ -25,6 +25,7 @@ func Environment(e *v1alpha1.Environment, offered Offered) Findings {
 	found := Findings{State: summary.Environment(e)}
 	subject := subjectOf(string(v1alpha1.SubjectEnvironment), &e.ObjectMeta)
 	if e.DeletionTimestamp != nil {
+		found.Unknown = append(found.Unknown, subject.UID+"/")
 		return found
 	}
 	dismissedFromCatalog(&found, e, subject)
@@ -60,7 +61,7 @@ func prompted(found *Findings, e *v1alpha1.Environment, subject message.Subject,
 	}
 	state := found.State
 	finding := Finding{Lasting: true, Notification: message.Notification{
-		Event: v1alpha1.NotifyPrompted, Severity: v1alpha1.SeverityInfo, Subject: subject,
+		Event: v1alpha1.NotifyPrompted, Time: changedAt(status), Severity: v1alpha1.SeverityInfo, Subject: subject,
 		State: state, Headline: Headline(subject, state), Summary: changed, Names: namesOf(status.ChangedWorkloads),
 		Command:   command(e.Namespace, "sync %s", e.Name),
 		DedupeKey: KeyOf(subject.UID, v1alpha1.NotifyPrompted, status.LatestCatalogSync, status.LatestDependencySync),
@@ -77,9 +78,28 @@ func prompted(found *Findings, e *v1alpha1.Environment, subject message.Subject,
 			finding.SourceNamespace = record.Namespace
 		}
 	}
-	finding.Notification.ChangedBy = first(slices.Compact(finding.Notification.ChangedBy))
+	finding.Notification.ChangedBy = first(withoutDuplicates(finding.Notification.ChangedBy))
 	finding.Notification.Commits = first(finding.Notification.Commits)
 	found.Found = append(found.Found, finding)
+}
+
+// changedAt returns since when an environment differs from its catalog.
+func changedAt(status *v1alpha1.EnvironmentStatus) time.Time {
+	if condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionCatalogUpToDate); condition != nil {
+		return condition.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// withoutDuplicates returns authors without those that are listed before.
+func withoutDuplicates(authors []message.Author) []message.Author {
+	var out []message.Author
+	for _, author := range authors {
+		if !slices.Contains(out, author) {
+			out = append(out, author)
+		}
+	}
+	return out
 }
 
 // stalled finds why no sync of an environment can begin, unless its records or its catalog report that.
@@ -91,6 +111,7 @@ func stalled(found *Findings, e *v1alpha1.Environment, subject message.Subject) 
 	switch condition.Reason {
 	case v1alpha1.ReasonSyncFailed, v1alpha1.ReasonFieldsChangedTwice, v1alpha1.ReasonCatalogNotReady, v1alpha1.ReasonPinned,
 		v1alpha1.ReasonNeverSynced, v1alpha1.ReasonSuspended:
+		found.Unknown = append(found.Unknown, KeyOf(subject.UID, v1alpha1.NotifyFailed))
 		return
 	}
 	state := found.State

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -104,7 +105,7 @@ func TestEnvironment(t *testing.T) {
 			"lasting Failed Error e/Failed/Stalled | Environment teams/alice: Stalled: There is no namespace alice | " +
 				"kubectl slipstream status environment/alice -n teams | error: There is no namespace alice",
 		},
-		"being deleted": {func(e *v1alpha1.Environment) { e.DeletionTimestamp = &noon }, ""},
+		"being deleted": {func(e *v1alpha1.Environment) { e.DeletionTimestamp = &noon }, "unknown e/"},
 		"never synced":  {func(e *v1alpha1.Environment) { e.Status.AppliedRevision = 0 }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,6 +215,15 @@ func TestConditions(t *testing.T) {
 	destination := func(conditions ...metav1.Condition) observe.Findings {
 		d := &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "main", UID: "d"}}
 		d.Status.Conditions = conditions
+		for _, good := range []metav1.Condition{
+			condition(v1alpha1.ConditionReady, metav1.ConditionTrue, v1alpha1.ReasonSucceeded, ""),
+			condition(v1alpha1.ConditionOwnershipConflict, metav1.ConditionFalse, v1alpha1.ReasonOwned, ""),
+			condition(v1alpha1.ConditionSecretsEncrypted, metav1.ConditionTrue, v1alpha1.ReasonKeyGenerated, ""),
+		} {
+			if meta.FindStatusCondition(conditions, good.Type) == nil {
+				d.Status.Conditions = append(d.Status.Conditions, good)
+			}
+		}
 		return observe.Destination(d)
 	}
 	catalog := func(conditions []metav1.Condition) observe.Findings {
@@ -235,7 +245,7 @@ func TestConditions(t *testing.T) {
 	}{
 		"a destination is ready":       {destination(ready(isTrue, v1alpha1.ReasonSucceeded)...), ""},
 		"a destination fails":          {destination(ready(isFalse, v1alpha1.ReasonPushFailed)...), failing},
-		"a destination is suspended":   {destination(ready(isFalse, v1alpha1.ReasonSuspended)...), ""},
+		"a destination is suspended":   {destination(ready(isFalse, v1alpha1.ReasonSuspended)...), "unknown d/DestinationFailing/Ready"},
 		"a destination is tried again": {destination(ready(isFalse, v1alpha1.ReasonProgressing)...), "unknown d/DestinationFailing/Ready"},
 		"the folder is another's": {
 			destination(condition(v1alpha1.ConditionOwnershipConflict, isTrue, v1alpha1.ReasonOwnedByAnother, "staging owns it")),
@@ -248,7 +258,8 @@ func TestConditions(t *testing.T) {
 				"kubectl describe gitdestination main -n shop | error: no key",
 		},
 		"Secrets are left out": {
-			destination(condition(v1alpha1.ConditionSecretsEncrypted, isFalse, v1alpha1.ReasonSecretsOmitted, "by the spec")), "",
+			destination(condition(v1alpha1.ConditionSecretsEncrypted, isFalse, v1alpha1.ReasonSecretsOmitted, "by the spec")),
+			"unknown d/DestinationFailing/SecretsEncrypted",
 		},
 		"a catalog fails": {
 			catalog(ready(isFalse, v1alpha1.ReasonSourceNotFound)),
@@ -261,7 +272,7 @@ func TestConditions(t *testing.T) {
 			"lasting PipelineFailing Error p/PipelineFailing/Ready | SyncPipeline search: Cannot watch or send | " +
 				"kubectl describe syncpipeline search | error: why",
 		},
-		"pipelines are suspended": {pipeline(ready(isFalse, v1alpha1.ReasonPipelinesSuspended)), ""},
+		"pipelines are suspended": {pipeline(ready(isFalse, v1alpha1.ReasonPipelinesSuspended)), "unknown p/PipelineFailing/Ready"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := described(tt.found); got != tt.want {

@@ -288,4 +288,6 @@ const (
 const (
 	// ReasonNotificationsSuspended means that the SyncPolicy stops all notifications.
 	ReasonNotificationsSuspended = "NotificationsSuspended"
+	// ReasonSpecInvalid means that the spec cannot be used; the message says why.
+	ReasonSpecInvalid = "SpecInvalid"
 )
