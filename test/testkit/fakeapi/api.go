@@ -78,6 +78,20 @@ func (a *API) Put(objects ...runtime.Object) {
 	}
 }
 
+// PutTogether is Put for objects that the server stores in one transaction: all have the same resourceVersion.
+func (a *API) PutTogether(objects ...runtime.Object) {
+	a.t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	version := a.version
+	for _, object := range objects {
+		a.version = version
+		if _, err := a.store(object); err != nil {
+			a.t.Fatal(err)
+		}
+	}
+}
+
 // Get returns a copy of the object of O's kind, the zero O if it does not exist.
 func Get[O runtime.Object](a *API, namespace, name string) (object O) {
 	a.t.Helper()
