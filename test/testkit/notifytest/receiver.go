@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 )
 
 // maxBody is the maximum size of a request, in bytes.
@@ -40,6 +41,8 @@ type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
+	// Time is when it was received.
+	Time time.Time
 }
 
 // Answer is a response.
@@ -107,7 +110,7 @@ func (r *Receiver) serve(w http.ResponseWriter, incoming *http.Request) {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
-	answer := r.answer(incoming.Method, Request{incoming.URL.RequestURI(), incoming.Header, body})
+	answer := r.answer(incoming.Method, Request{incoming.URL.RequestURI(), incoming.Header, body, time.Now()})
 	switch {
 	case answer.Hangs:
 		select {
