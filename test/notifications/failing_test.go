@@ -47,9 +47,18 @@ func (s *testCluster) testDestination(t *testing.T) {
 
 // testOwnershipConflict has a destination use the folder of another cluster's.
 func (s *testCluster) testOwnershipConflict(t *testing.T) {
-	m := s.NewMirror(t, "owned", "exclusiveMode: true", "suspend: true")
 	r := newInbox(t)
+	s.conflictingDestination(t, "owned")
 	s.sink(t, "owned", "chat", r.sink(), prompt, "events: [DestinationFailing, OwnershipConflict]")
+	r.gets(t, "OwnershipConflict GitDestination main", severity(v1alpha1.SeverityError))
+	s.delivered(t, "owned", "chat", 1)
+	r.expect(t, "OwnershipConflict GitDestination main")
+}
+
+// conflictingDestination creates a namespace with a destination whose folder is another cluster's.
+func (s *testCluster) conflictingDestination(t *testing.T, namespace string) {
+	t.Helper()
+	m := s.NewMirror(t, namespace, "exclusiveMode: true", "suspend: true")
 	clone := t.TempDir()
 	marker := filepath.Join(clone, m.Folder, mirrortest.MarkerPath)
 	if err := os.MkdirAll(filepath.Dir(marker), 0o750); err != nil {
@@ -60,16 +69,13 @@ func (s *testCluster) testOwnershipConflict(t *testing.T) {
 	}
 	for _, arguments := range [][]string{
 		{"init", "-q", "-b", "main"}, {"add", "-A"}, {"-c", "user.name=J", "-c", "user.email=j@example.com", "commit", "-qm", "claim"},
-		{"push", "-q", s.Env(devcluster.EnvGitURL) + "/owned.git", "HEAD:main"},
+		{"push", "-q", s.Env(devcluster.EnvGitURL) + "/" + namespace + ".git", "HEAD:main"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", clone}, arguments...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", arguments, err, out)
 		}
 	}
-	s.Patch(t, "owned", "gd/main", `{"spec":{"suspend":false}}`)
-	r.gets(t, "OwnershipConflict GitDestination main", severity(v1alpha1.SeverityError))
-	s.delivered(t, "owned", "chat", 1)
-	r.expect(t, "OwnershipConflict GitDestination main")
+	s.Patch(t, namespace, "gd/main", `{"spec":{"suspend":false}}`)
 }
 
 // testCatalog deletes the source of a catalog, and creates it again.

@@ -47,6 +47,7 @@ func TestNotifications(t *testing.T) {
 		}
 	})
 	for _, p := range []testCase{
+		{"Restart", (*testCluster).testRestart},
 		{"PermissionLost", (*testCluster).testPermissionLost},
 		{"ManyChanges", (*testCluster).testManyChanges},
 	} {

@@ -18,7 +18,7 @@ import (
 
 const (
 	// webhookSecret signs messages.
-	webhookSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=" //nolint:gosec // of a test
+	webhookSecret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 	botToken      = "xoxb-token-of-a-bot"
 	mailPassword  = "mail-server-password"
 )
