@@ -202,9 +202,13 @@ show_mail() {
 
 # find_mail prints the path of the newest mail about an object that contains a text.
 find_mail() {
-  local mails
-  mails=$(grep --files-with-matches --fixed-strings -e "$2" "${inbox}"/mails/*.txt 2> /dev/null) &&
-    grep --files-with-matches "^Subject:.*$1" ${mails} | sort --version-sort | tail -1 | grep .
+  local path newest=
+  while IFS= read -r path; do
+    if [[ -f ${path} ]] && grep --quiet -e "^Subject:.*$1" "${path}" && grep --quiet --fixed-strings -e "$2" "${path}"; then
+      newest=${path}
+    fi
+  done < <(printf '%s\n' "${inbox}"/mails/*.txt | sort --version-sort)
+  [[ -n ${newest} ]] && printf '%s\n' "${newest}"
 }
 
 # show_message waits until the webhook has a message that matches, and prints it.
