@@ -4,6 +4,8 @@
 package mailcatcher_test
 
 import (
+	"errors"
+	"io"
 	"net"
 	"net/smtp"
 	"strings"
@@ -72,5 +74,23 @@ text
 `
 	if diff := cmp.Diff(want, strings.ReplaceAll(out.String(), "\r\n", "\n")); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+}
+
+// A mail that cannot be kept is rejected.
+func TestAccept(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	catcher := mailcatcher.New(io.Discard, mailcatcher.Options{Accept: func(mailcatcher.Mail) error { return errors.New("no space") }})
+	served := make(chan error)
+	go func() { served <- catcher.Serve(listener) }()
+	err = smtp.SendMail(listener.Addr().String(), nil, "slipstream@example.com", []string{"jane@example.com"}, []byte("Subject: a\r\n\r\nb\r\n"))
+	if err == nil || len(catcher.Mails()) > 0 {
+		t.Errorf("the mail is accepted: %v", err)
+	}
+	if err := errors.Join(catcher.Close(), <-served); err != nil {
+		t.Error(err)
 	}
 }
