@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,7 +124,9 @@ func expectVerified(t *testing.T, program []string) {
 				}
 				signatures = append(signatures, signature)
 			}
-			arguments := append(program[1:], test.secret, "message-1", strconv.FormatInt(test.at.Unix(), 10), strings.Join(signatures, " "), test.body)
+			arguments := slices.Concat(program[1:], []string{
+				test.secret, "message-1", strconv.FormatInt(test.at.Unix(), 10), strings.Join(signatures, " "), test.body,
+			})
 			out, err := exec.CommandContext(t.Context(), program[0], arguments...).CombinedOutput()
 			if accepted := err == nil; accepted != test.accepted {
 				t.Errorf("accepted: %v, want %v: %s", accepted, test.accepted, out)
