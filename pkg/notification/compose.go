@@ -42,7 +42,7 @@ type version struct {
 func (c *version) compose(ctx context.Context, sending *ledger.Sending) (*message.Message, error) {
 	m := &message.Message{ID: sending.ID, Time: sending.Time, Cluster: c.sinks.config.Cluster}
 	left := sending.Clone()
-	if sending.Generation != c.sink.Generation {
+	if sending.Scope != c.selection.scope {
 		left.Keep(c.selection.stillSelects)
 	}
 	listed, hidden := left.Listed, false

@@ -89,9 +89,9 @@ func (q *queue) signal() {
 func (q *queue) configure(s *selection) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.State.Generation != s.generation {
+	if q.State.Scope != s.scope {
 		q.Pending.Keep(s.stillSelects)
-		q.State.Generation, q.changed.pending = s.generation, true
+		q.State.Scope, q.changed.pending = s.scope, true
 	}
 	for key, f := range q.Found {
 		if !s.events.Has(f.Event) {

@@ -4,6 +4,9 @@
 package notification
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,9 +28,9 @@ import (
 // selection selects the notifications of a sink, and when they are sent.
 type selection struct {
 	spec v1alpha1.NotificationSinkSpec
-	// generation is that of the spec, and created when the sink was.
-	generation int64
-	created    time.Time
+	// scope identifies what is sent, to whom, and on whose behalf; created is when the sink was.
+	scope   string
+	created time.Time
 	events     sets.Set[v1alpha1.NotificationEvent]
 	namespaces func(string) bool
 	subjects   labels.Selector
@@ -40,7 +43,7 @@ type selection struct {
 // newSelection compiles the spec of a sink. server is the namespace of the server.
 func newSelection(sink *v1alpha1.NotificationSink, server string) (*selection, error) {
 	spec := sink.Spec
-	s := &selection{spec: spec, generation: sink.Generation, created: sink.CreationTimestamp.Time, events: sets.New(spec.Events...), subjects: labels.Everything()}
+	s := &selection{spec: spec, scope: scopeOf(sink), created: sink.CreationTimestamp.Time, events: sets.New(spec.Events...), subjects: labels.Everything()}
 	switch {
 	case sink.Namespace != server:
 		s.namespaces = func(namespace string) bool { return namespace == sink.Namespace }
@@ -68,6 +71,19 @@ func newSelection(sink *v1alpha1.NotificationSink, server string) (*selection, e
 		return nil, fmt.Errorf("read the template: %w", err)
 	}
 	return s, nil
+}
+
+// scopeOf returns a hash of the user on whose behalf a sink sends, and of its spec without what only says when and how messages are sent.
+func scopeOf(sink *v1alpha1.NotificationSink) string {
+	spec := sink.Spec.DeepCopy()
+	spec.DigestWindow, spec.MaxPerMinute, spec.Windows, spec.Suspend = nil, nil, nil, false
+	spec.Template, spec.LinkTemplate, spec.Content = v1alpha1.NotificationTemplate{}, "", ""
+	text, err := json.Marshal([]any{spec, sink.Status.EditedBy})
+	if err != nil {
+		return "" // Specs come from JSON.
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16])
 }
 
 func windowsOf(windows []v1alpha1.SyncWindow) []syncwindow.Window {

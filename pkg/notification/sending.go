@@ -71,7 +71,7 @@ func (q *queue) begin() *ledger.Sending {
 	defer q.mu.Unlock()
 	if q.Sending == nil {
 		q.State.Sent++
-		q.Sending = &ledger.Sending{ID: idOf(q.uid, "message", q.State.Sent), Time: q.now(), Generation: q.State.Generation, Digest: q.Pending}
+		q.Sending = &ledger.Sending{ID: idOf(q.uid, "message", q.State.Sent), Time: q.now(), Scope: q.State.Scope, Digest: q.Pending}
 		q.Pending = ledger.Digest{}
 		q.changed.state, q.changed.pending, q.changed.sending = true, true, true
 	}

@@ -49,8 +49,8 @@ type Sending struct {
 	ID string `json:"id"`
 	// Time is when it was made.
 	Time time.Time `json:"time"`
-	// Generation is that of the sink's spec by which the notifications were collected.
-	Generation int64 `json:"generation"`
+	// Scope is that of the State when it was made.
+	Scope string `json:"scope"`
 	Digest
 }
 

@@ -47,8 +47,8 @@ type State struct {
 	Partial []types.UID `json:"partial,omitempty"`
 	// Since is from when on each selected event is notified that is not lasting.
 	Since map[v1alpha1.NotificationEvent]time.Time `json:"since,omitempty"`
-	// Generation is that of the sink's spec by which the pending notifications were collected.
-	Generation int64 `json:"generation,omitempty"`
+	// Scope identifies what the sink sent, to whom, and on whose behalf, when the pending notifications were collected.
+	Scope string `json:"scope,omitempty"`
 	// Suspended is set while spec.suspend is.
 	Suspended bool `json:"suspended,omitempty"`
 }
