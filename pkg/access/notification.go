@@ -25,13 +25,14 @@ var (
 	environmentEvents = []v1alpha1.NotificationEvent{
 		v1alpha1.NotifyPrompted, v1alpha1.NotifyCompleted, v1alpha1.NotifyFailed, v1alpha1.NotifyConflicted, v1alpha1.NotifyDismissed,
 	}
+	changeEvents      = []v1alpha1.NotificationEvent{v1alpha1.NotifyChange, v1alpha1.NotifyBypass}
 	destinationEvents = []v1alpha1.NotificationEvent{v1alpha1.NotifyDestinationFailing, v1alpha1.NotifyOwnershipConflict}
 
 	// notifiedKinds are the kinds that the editor of a sink must be allowed to list.
 	notifiedKinds = []notifiedKind{
 		{resource: "environments", events: environmentEvents},
 		{resource: "syncstatuses", events: environmentEvents},
-		{resource: "changes", events: []v1alpha1.NotificationEvent{v1alpha1.NotifyChange, v1alpha1.NotifyBypass}},
+		{resource: "changes", events: changeEvents},
 		{resource: "gitdestinations", events: destinationEvents},
 		{resource: "gitdestinationstatuses", events: destinationEvents},
 		{resource: "appcatalogs", events: []v1alpha1.NotificationEvent{v1alpha1.NotifyCatalogFailing}},
@@ -61,6 +62,14 @@ func OfNotificationSink(sink *v1alpha1.NotificationSink, serverNamespace string)
 			permissions = append(permissions, Permission{
 				Verbs: listVerbs, Namespace: namespace, Group: v1alpha1.GroupName, Resources: []string{kind.resource},
 				Cause: onBehalf, Remedy: fmt.Sprintf("or leave %s out of spec.events", enumerated(events)) + remedy,
+			})
+		}
+	}
+	if changes := chosenEvents(sink.Spec.Events, changeEvents); len(changes) > 0 && sink.Spec.Content != v1alpha1.NotificationContentFields {
+		for _, namespace := range namespaces {
+			permissions = append(permissions, Permission{
+				Verbs: []string{"get"}, Namespace: namespace, Group: v1alpha1.GroupName, Resources: []string{"changes/diff"},
+				Cause: onBehalf, Remedy: "or let spec.content be Fields, which shows no values" + remedy,
 			})
 		}
 	}

@@ -29,8 +29,8 @@ import (
 type selection struct {
 	spec v1alpha1.NotificationSinkSpec
 	// scope identifies what is sent, to whom, and on whose behalf; created is when the sink was.
-	scope   string
-	created time.Time
+	scope      string
+	created    time.Time
 	events     sets.Set[v1alpha1.NotificationEvent]
 	namespaces func(string) bool
 	subjects   labels.Selector

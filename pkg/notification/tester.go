@@ -66,6 +66,11 @@ func (t *Tester) message(sink *v1alpha1.NotificationSink, test *v1alpha1.Notific
 	m := &message.Message{ID: string(uuid.NewUUID()), Time: now, Cluster: t.Cluster, Test: true}
 	for _, event := range events {
 		n := message.Sample(event, false, now)
+		if sink.Spec.Event != nil { // An Event must not be about an object that the user may not create Events for.
+			n.Subject = message.Subject{
+				Kind: "NotificationSink", APIVersion: v1alpha1.SchemeGroupVersion.String(), Namespace: sink.Namespace, Name: sink.Name, UID: string(sink.UID),
+			}
+		}
 		n.Cluster, n.Link = t.Cluster, linkOf(sink.Spec.LinkTemplate, n.Subject)
 		m.Notifications = append(m.Notifications, n)
 	}

@@ -100,7 +100,7 @@ data: {level: info}
 	m.Holds(t, m.ConfigMapPath("released"), "level: info")
 	s.jane.Run(t, "patch", "-n", namespace, "configmap/released", "--patch", "data: {level: debug}")
 	bypass := r.gets(t, "Bypass ConfigMap released")
-	if bypass.Headline != "ConfigMap bypassed/released: updated by jane, bypassing Helm bypassed/shop" {
+	if bypass.Headline != "ConfigMap bypassed/released: Updated by jane, bypassing Helm bypassed/shop" {
 		t.Errorf("%+v", bypass)
 	}
 	s.delivered(t, namespace, "chat", 1)

@@ -61,11 +61,14 @@ func withoutSecret(s notificationSpec) { s.Webhook.SecretRef = nil }
 
 func toEvents(s notificationSpec) { s.Webhook, s.Event = nil, &configbutler.EventSink{} }
 
-// listed returns requests to list resources of this group in a namespace, or in the whole cluster.
+// listed returns requests to list resources of this group in a namespace, or in the whole cluster. With Changes, the values are read, too.
 func listed(namespace string, resources ...string) []string {
 	var requests []string
 	for _, resource := range resources {
 		requests = append(requests, strings.TrimSuffix("list "+resource+".configbutler.ai "+namespace, " "))
+	}
+	if slices.Contains(resources, "changes") {
+		requests = append(requests, strings.TrimSuffix("get changes/diff.configbutler.ai "+namespace, " "))
 	}
 	return requests
 }
@@ -89,6 +92,10 @@ func TestWhatANotificationSinkRequires(t *testing.T) {
 		{name: "while it is suspended", obj: notificationSink(func(s notificationSpec) { s.Suspend = true }), asks: notifiesShop},
 		{name: "syncs", obj: notificationSink(sends(failed), withoutSecret), asks: listed("shop", "environments", "syncstatuses")},
 		{name: "changes", obj: notificationSink(sends(change), withoutSecret), asks: listed("shop", "changes")},
+		{
+			name: "changes without values", asks: []string{"list changes.configbutler.ai shop"},
+			obj: notificationSink(sends(change), withoutSecret, func(s notificationSpec) { s.Content = configbutler.NotificationContentFields }),
+		},
 		{
 			name: "bypasses and catalogs", asks: listed("shop", "changes", "appcatalogs"),
 			obj: notificationSink(sends(configbutler.NotifyCatalogFailing, configbutler.NotifyBypass), withoutSecret),
