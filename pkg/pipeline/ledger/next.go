@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 // Next waits for a batch and returns it. It returns the entries of the current batch that are not settled, before it assembles another.

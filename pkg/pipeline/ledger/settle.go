@@ -7,8 +7,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 // Delivered records that the sink accepted objects of a batch. The result is durable if there is no error; otherwise it

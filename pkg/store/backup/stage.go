@@ -14,11 +14,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/backup/archive"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 	"github.com/configbutler/slipstream/pkg/store/durable"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 // RevisionGap is the distance between the highest revision that was handed out and the first one of a restored store. It

@@ -17,8 +17,8 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/durable"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/durable"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 // CompleteReplacement replaces the old files with committed ones, and removes new files that were not committed. No process may

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/pkg/store/durable"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 // Folders of the directory.
