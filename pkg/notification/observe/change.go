@@ -4,6 +4,7 @@
 package observe
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -43,10 +44,10 @@ func Change(change *v1alpha1.Change) message.Notification {
 	return n
 }
 
-// ObjectOf returns the changed object as subject.
+// ObjectOf returns the changed object as subject. An object that was deleted unseen has the plural of its type as kind.
 func ObjectOf(spec *v1alpha1.ChangeSpec) message.Subject {
 	return message.Subject{
-		Kind: spec.Object.Kind, APIVersion: spec.Object.APIVersion, Namespace: spec.Object.Namespace, Name: spec.Object.Name,
+		Kind: cmp.Or(spec.Object.Kind, spec.Object.Resource), APIVersion: spec.Object.APIVersion, Namespace: spec.Object.Namespace, Name: spec.Object.Name,
 		UID: string(spec.Object.UID),
 	}
 }
@@ -66,8 +67,10 @@ func AuthorOf(spec *v1alpha1.ChangeSpec) message.Author {
 func changed(spec *v1alpha1.ChangeSpec, n message.Notification) string {
 	text := map[v1alpha1.ChangeOperation]string{
 		v1alpha1.ChangeCreate: "Created", v1alpha1.ChangeUpdate: "Updated", v1alpha1.ChangeDelete: "Deleted",
-		v1alpha1.ChangeCompared: "Found changed",
 	}[spec.Operation]
+	if spec.Operation == v1alpha1.ChangeCompared {
+		text = compared(spec.Commits)
+	}
 	if len(n.ChangedBy) > 0 {
 		text += " by " + n.ChangedBy[0].Name
 	}
@@ -75,6 +78,18 @@ func changed(spec *v1alpha1.ChangeSpec, n message.Notification) string {
 		text += ", bypassing " + n.ManagedBy
 	}
 	return summary.Cut(Headline(n.Subject, text), message.MaxText)
+}
+
+// compared returns what a comparison of the cluster with Git has found.
+func compared(commits []v1alpha1.ChangeCommit) string {
+	switch {
+	case len(commits) == 0:
+	case commits[0].BlobAfter == "":
+		return "Found deleted"
+	case commits[0].BlobBefore == "":
+		return "Found created"
+	}
+	return "Found changed"
 }
 
 // managerOf returns text such as: Flux Kustomization flux-system/apps.

@@ -300,4 +300,11 @@ func TestChange(t *testing.T) {
 		n.Headline != "Deployment shop/web: Updated by jane, bypassing Helm shop/web" {
 		t.Errorf("%+v", n)
 	}
+	change.Spec = v1alpha1.ChangeSpec{
+		Object:    v1alpha1.ChangedObject{APIVersion: "v1", Resource: "configmaps", Namespace: "shop", Name: "hours"},
+		Operation: v1alpha1.ChangeCompared, Commits: []v1alpha1.ChangeCommit{{SHA: "4f2c", BlobBefore: "a"}},
+	}
+	if n = observe.Change(change); n.Headline != "configmaps shop/hours: Found deleted" {
+		t.Errorf("%+v", n)
+	}
 }
