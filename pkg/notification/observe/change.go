@@ -87,7 +87,7 @@ func compared(commits []v1alpha1.ChangeCommit) string {
 	case commits[0].BlobAfter == "":
 		return "Found deleted"
 	case commits[0].BlobBefore == "":
-		return "Found created"
+		return "Found new"
 	}
 	return "Found changed"
 }
