@@ -22,6 +22,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
+	"github.com/configbutler/slipstream/pkg/notification"
 )
 
 // assemble returns the server with its controllers, on open stores. ctx must outlive the server.
@@ -69,11 +70,14 @@ func assemble(
 		return nil, err
 	}
 	past := newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
-	tester, err := newTester(opts.Notifications.ClusterName, config.Generic.ClientConfig, policy, process)
+	sending, err := newSending(opts.Notifications.ClusterName, config.Generic.ClientConfig, policy, process)
 	if err != nil {
 		return nil, err
 	}
-	config.Past, config.Notifications = past, tester
+	if config.Notifications, err = notification.NewTester(sending); err != nil {
+		return nil, err
+	}
+	config.Past = past
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err
@@ -89,7 +93,7 @@ func assemble(
 	controllers := &controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
 		reports: reports, runner: runner.WithRecords(server.Records), history: changes, files: files, resolver: rules,
-		policy: policy, past: past, tester: tester,
+		policy: policy, past: past, sending: sending,
 	}
 	return server, controllers.addTo(server, stores.identity, append([]controller.Runner{rotation}, certificates...)...)
 }

@@ -75,7 +75,7 @@ type controllers struct {
 	history *history.History
 	files   *blobcache.Cache
 	past    *past.Past
-	tester  *notification.Tester
+	sending notification.TesterConfig
 	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
 	// policy is the policy for the addresses in users' objects.

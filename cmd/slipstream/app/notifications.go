@@ -23,13 +23,15 @@ const (
 	receiverBurst = 10
 )
 
-// newTester returns what sends test messages. Its receivers are those of the controller, too.
-func newTester(clusterName string, cluster *rest.Config, policy *egress.Policy, process *controller.Process) (*notification.Tester, error) {
+// newSending returns how notifications and test messages are sent.
+func newSending(
+	clusterName string, cluster *rest.Config, policy *egress.Policy, process *controller.Process,
+) (sending notification.TesterConfig, err error) {
 	config := rest.AddUserAgent(rest.CopyConfig(cluster), "notification")
 	config.QPS, config.Burst, config.RateLimiter = receiverQPS, receiverBurst, nil
 	connections, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("set up the transport to the cluster of NotificationSinks: %w", err)
+		return sending, fmt.Errorf("set up the transport to the cluster of NotificationSinks: %w", err)
 	}
 	connect := func(sink *v1alpha1.NotificationSink) (delivery.Receiver, error) {
 		client, err := kubernetes.NewForConfigAndClient(config, connections) // with a rate limit of its own
@@ -41,12 +43,12 @@ func newTester(clusterName string, cluster *rest.Config, policy *egress.Policy, 
 			Source: fmt.Sprintf("/apis/%s/namespaces/%s/notificationsinks/%s", v1alpha1.SchemeGroupVersion, sink.Namespace, sink.Name),
 		}, sink)
 	}
-	return &notification.Tester{Cluster: clusterName, Connect: connect, Clock: process.Clock}, nil
+	return notification.TesterConfig{Cluster: clusterName, Connect: connect, Clock: process.Clock}, nil
 }
 
 // notifications sends the notifications of NotificationSinks.
 func (c *controllers) notifications() *notification.Controller {
 	return &notification.Controller{Config: notification.Config{
-		Namespace: c.opts.Namespace, Cluster: c.tester.Cluster, Connect: c.tester.Connect, Diff: c.past.Diff,
+		Namespace: c.opts.Namespace, Cluster: c.sending.Cluster, Connect: c.sending.Connect, Diff: c.past.Diff,
 	}}
 }
