@@ -41,8 +41,6 @@ type numbers struct{ types.NamespacedName }
 // numbersOf returns the metrics of a sink.
 func numbersOf(name types.NamespacedName) numbers { return numbers{name} }
 
-func (n numbers) name() string { return n.String() }
-
 // begin creates the counters, so that Prometheus sees the first increment of each.
 func (n numbers) begin() {
 	for _, outcome := range outcomes {

@@ -128,6 +128,7 @@ func (s *sinks) open(ctx context.Context, name types.NamespacedName, object *v1a
 		changed:   func() { s.queue.AddAfter(name, statusInterval) },
 		current:   k.version.Load,
 	}
+	worker.numbers.begin()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	k.cancel = cancel
 	k.group.StartWithContext(klog.NewContext(running, klog.LoggerWithValues(klog.FromContext(ctx), "sink", name)), worker.run)
@@ -164,9 +165,9 @@ func (s *sinks) apply(k *sink, object *v1alpha1.NotificationSink) error {
 
 // updateHold determines why a sink sends nothing, if it must not. unusable is why its spec cannot be used, nil if it can.
 func (s *sinks) updateHold(ctx context.Context, k *sink, object *v1alpha1.NotificationSink, unusable error) error {
-	held, err := hold{}, error(nil)
+	held, err := hold{Code: v1alpha1.ReasonSpecInvalid}, error(nil)
 	if unusable != nil {
-		held = hold{Code: v1alpha1.ReasonSpecInvalid, Message: unusable.Error()}
+		held.Message = unusable.Error()
 	} else {
 		held, err = s.holdReason(ctx, k, object)
 	}

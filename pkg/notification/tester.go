@@ -92,7 +92,7 @@ const retrySeconds = 6
 
 // isAllowed reports whether another test message of a sink may be sent now, which counts.
 func (t *Tester) isAllowed(sink types.UID) bool {
-	limit := flowcontrol.PassiveRateLimiter(flowcontrol.NewTokenBucketPassiveRateLimiter(testRate, testBurst))
+	limit := flowcontrol.NewTokenBucketPassiveRateLimiter(testRate, testBurst)
 	if known, found, _ := t.limits.PeekOrAdd(sink, limit); found {
 		limit = known
 	}
