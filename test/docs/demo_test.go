@@ -286,12 +286,12 @@ func wantTakenBack(t *testing.T, shown string) {
 func wantNotified(t *testing.T, shown string) {
 	t.Helper()
 	for _, line := range []string{
-		"| Subject: Deployment shop/web: updated by jane",
+		"| Subject: Deployment shop/web: Updated by jane",
 		"| /spec/template/spec/containers[name=web]/image",
 		`| - "registry.example.com/shop/web:1.8"`,
 		`| + "registry.example.com/shop/web:1.9"`,
 		"Prompted Environment teams/staging: 1 workload changed changed by jane",
-		"Completed Environment teams/staging: Synced changed by jane requested by dana",
+		"Completed Environment teams/staging: Synced to revision 3 changed by jane requested by dana",
 		"slipstream-system mail mail production@demo.example.com Change ...",
 	} {
 		if err := missing([]string{line}, shown); err != nil {

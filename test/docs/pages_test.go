@@ -115,6 +115,9 @@ func ownServer(cluster *devcluster.Cluster) *strings.Replacer {
 		"${GIT_URL}", cluster.Env(devcluster.EnvGitURL),
 		"https://inventory.example.com", cluster.Env(devcluster.EnvReceiverURL),
 		"${RECEIVER_URL}", cluster.Env(devcluster.EnvReceiverURL),
+		"${WEBHOOK_URL}", cluster.Env(devcluster.EnvReceiverURL),
+		"    caBundle: ${MAIL_CA_BUNDLE}\n", "",
+		"${MAIL_HOST}", "127.0.0.1", "${MAIL_PORT}", "587",
 	)
 }
 
