@@ -123,7 +123,7 @@ func (r *reader) wantLog(t *testing.T) {
 		`"Catalog has a new revision" logger="catalog".* catalog="teams/shop" revision=`,
 		`"Synced an environment" logger="environment".* environment="`,
 		`"Sent a batch" logger="pipeline".* pipeline="`,
-		`"Sent a message" .*sink="teams/webhook".* outcome="?Delivered`,
+		`"Attempted to deliver a message" .*sink="teams/webhook".* outcome="?Delivered`,
 	} {
 		if !regexp.MustCompile(line).MatchString(log.String()) {
 			t.Errorf("log has no line that matches %s", line)
