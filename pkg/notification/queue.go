@@ -166,6 +166,9 @@ func (q *queue) collect(object string, finding *observe.Finding) bool {
 	n := finding.Notification
 	known := q.Found[n.DedupeKey]
 	if finding.Lasting {
+		if q.current[n.DedupeKey] == nil {
+			q.signal() // A reminder may be due.
+		}
 		q.current[n.DedupeKey] = finding
 	}
 	if known != nil && (!known.Lasting || message.Rank(n.Severity) <= message.Rank(known.Severity)) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -123,6 +124,10 @@ func TestPromptsOfAnEnvironmentAreDismissed(t *testing.T) {
 				want.Status.Dismissals++
 			}
 			after := storedEnvironment(t, storage)
+			if tt.catalog {
+				at := metav1.NewTime(time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)) // the clock of the storage
+				want.Status.DismissedBy, want.Status.DismissedAt = "jane", &at
+			}
 			want.ResourceVersion, want.Status.State = after.ResourceVersion, after.Status.State
 			if diff := cmp.Diff(want, after); diff != "" {
 				t.Errorf("stored (-want +got):\n%s", diff)
