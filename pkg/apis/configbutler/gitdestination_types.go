@@ -30,6 +30,7 @@ type GitDestinationSpec struct {
 	RepoRef       ObjectReference
 	Branch        string
 	BaseFolder    string
+	Delivery      *Delivery
 	AccessPolicy  *AccessPolicy
 	ExclusiveMode bool
 	Granularity   Granularity
@@ -38,6 +39,35 @@ type GitDestinationSpec struct {
 	Prune         PrunePolicy
 	Ignore        []IgnoreRule
 	Suspend       bool
+}
+
+// Delivery defines how commits reach a branch.
+type Delivery struct {
+	Type        DeliveryType
+	PullRequest *PullRequestDelivery
+}
+
+// DeliveryType is a way in which commits reach a branch.
+type DeliveryType string
+
+const (
+	// DeliveryPush pushes commits to the branch.
+	DeliveryPush DeliveryType = "Push"
+	// DeliveryPullRequest pushes commits to a branch of the destination's own, and keeps one pull request from it to the
+	// branch as long as the two differ.
+	DeliveryPullRequest DeliveryType = "PullRequest"
+)
+
+// PullRequestDelivery configures the pull request of a destination.
+type PullRequestDelivery struct {
+	BranchPrefix   string
+	Title          string
+	Body           string
+	Labels         []string
+	Reviewers      []string
+	Draft          bool
+	CloseWhenEqual *bool
+	MaxOpenAge     *metav1.Duration
 }
 
 // Granularity defines how changes are grouped into commits.

@@ -46,9 +46,36 @@ type GitDestinationRecord struct {
 	Attribution       AttributionCounts
 	LeaseHolder       string
 	Owner             *OwnerMarker
+	Proposal          *Proposal
 	Syncs             []SyncProgress
 	Watches           []ResourceTypeWatch
 }
+
+// Proposal is a pull request with the changes of a destination.
+type Proposal struct {
+	Number   int64
+	URL      string
+	State    ProposalState
+	Branch   string
+	Changes  int64
+	OpenTime metav1.Time
+	EndTime  *metav1.Time
+	EndedBy  string
+}
+
+// ProposalState is the state of a pull request.
+type ProposalState string
+
+const (
+	// ProposalOpen means that it is open.
+	ProposalOpen ProposalState = "Open"
+	// ProposalMerged means that it was merged.
+	ProposalMerged ProposalState = "Merged"
+	// ProposalDeclined means that it was closed without a merge.
+	ProposalDeclined ProposalState = "Declined"
+	// ProposalEqual means that the server closed it, because there was no difference to the base any more.
+	ProposalEqual ProposalState = "Equal"
+)
 
 // CommitSummary is the summary of a commit.
 type CommitSummary struct {

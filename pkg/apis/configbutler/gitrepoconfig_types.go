@@ -30,11 +30,47 @@ type GitRepoConfigSpec struct {
 	RepoURL         string
 	AllowedBranches []string
 	SecretRef       *SecretReference
+	Provider        GitProvider
+	ProxySecretRef  *SecretReference
+	Host            *GitHost
 	Push            *PushPolicy
 	Commit          *CommitPolicy
 	WebURLTemplate  string
 	AccessPolicy    *AccessPolicy
 }
+
+// GitProvider defines how the server logs in at a repository.
+type GitProvider string
+
+const (
+	// ProviderGeneric logs in with a password, a token or a key from the Secret.
+	ProviderGeneric GitProvider = "generic"
+	// ProviderGitHub logs in as a GitHub App.
+	ProviderGitHub GitProvider = "github"
+	// ProviderAzure logs in at Azure DevOps with a workload identity.
+	ProviderAzure GitProvider = "azure"
+)
+
+// GitHost is the API of a Git host.
+type GitHost struct {
+	Type      GitHostType
+	APIURL    string
+	SecretRef *SecretReference
+}
+
+// GitHostType is a kind of Git host.
+type GitHostType string
+
+const (
+	// GitHostGitHub is GitHub, or GitHub Enterprise.
+	GitHostGitHub GitHostType = "GitHub"
+	// GitHostGitLab is GitLab.
+	GitHostGitLab GitHostType = "GitLab"
+	// GitHostGitea is Gitea or Forgejo.
+	GitHostGitea GitHostType = "Gitea"
+	// GitHostAzureDevOps is Azure DevOps.
+	GitHostAzureDevOps GitHostType = "AzureDevOps"
+)
 
 // PushPolicy bounds a push. Changes of a quiet branch are pushed immediately; the bounds apply while further changes
 // arrive.

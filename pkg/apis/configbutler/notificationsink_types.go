@@ -50,16 +50,18 @@ type NotificationSinkSpec struct {
 
 // SlackSink is a channel of Slack.
 type SlackSink struct {
-	SecretRef SecretReference
-	Channel   string
-	APIURL    string
-	CABundle  []byte
+	SecretRef      SecretReference
+	ProxySecretRef *SecretReference
+	Channel        string
+	APIURL         string
+	CABundle       []byte
 }
 
 // TeamsSink is a workflow of Microsoft Teams that posts what a webhook receives ("Send webhook alerts to a channel").
 type TeamsSink struct {
-	SecretRef SecretReference
-	CABundle  []byte
+	SecretRef      SecretReference
+	ProxySecretRef *SecretReference
+	CABundle       []byte
 }
 
 // EmailSink sends mail through an SMTP server.
@@ -87,9 +89,10 @@ const (
 
 // WebhookSink sends CloudEvents 1.0 over HTTP in binary mode, signed as Standard Webhooks.
 type WebhookSink struct {
-	URL       string
-	SecretRef *SecretReference
-	CABundle  []byte
+	URL            string
+	SecretRef      *SecretReference
+	ProxySecretRef *SecretReference
+	CABundle       []byte
 }
 
 // EventSink records Events.

@@ -82,12 +82,13 @@ type PipelineSink struct {
 
 // HTTPSink is a server that receives batches.
 type HTTPSink struct {
-	URL        string
-	Format     PipelineFormat
-	Collection string
-	SecretRef  *NamespacedObjectReference
-	CABundle   []byte
-	Timeout    *metav1.Duration
+	URL            string
+	Format         PipelineFormat
+	Collection     string
+	SecretRef      *NamespacedObjectReference
+	ProxySecretRef *NamespacedObjectReference
+	CABundle       []byte
+	Timeout        *metav1.Duration
 }
 
 // PipelineFormat is the API of a server.

@@ -61,6 +61,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.ConflictResolutionSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DefinitionSource"):
 		return &configbutlerv1alpha1.DefinitionSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Delivery"):
+		return &configbutlerv1alpha1.DeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DependencyCount"):
 		return &configbutlerv1alpha1.DependencyCountApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EmailSink"):
@@ -87,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.GitDestinationSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitDestinationState"):
 		return &configbutlerv1alpha1.GitDestinationStateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GitHost"):
+		return &configbutlerv1alpha1.GitHostApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitRepoConfig"):
 		return &configbutlerv1alpha1.GitRepoConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GitRepoConfigSpec"):
@@ -149,6 +153,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &configbutlerv1alpha1.PipelineSinkApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PipelineSinkStatus"):
 		return &configbutlerv1alpha1.PipelineSinkStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PullRequestDelivery"):
+		return &configbutlerv1alpha1.PullRequestDeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PushPolicy"):
 		return &configbutlerv1alpha1.PushPolicyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Reminders"):

@@ -60,6 +60,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.ConflictResolution{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_ConflictResolution(ref),
 		v1alpha1.ConflictResolutionSpec{}.OpenAPIModelName():      schema_pkg_apis_configbutler_v1alpha1_ConflictResolutionSpec(ref),
 		v1alpha1.DefinitionSource{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref),
+		v1alpha1.Delivery{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Delivery(ref),
 		v1alpha1.DependencyCount{}.OpenAPIModelName():             schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref),
 		v1alpha1.DependencyReference{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_DependencyReference(ref),
 		v1alpha1.Dismissal{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Dismissal(ref),
@@ -87,6 +88,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.GitDestinationState{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref),
 		v1alpha1.GitDestinationStatus{}.OpenAPIModelName():        schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatus(ref),
 		v1alpha1.GitDestinationStatusList{}.OpenAPIModelName():    schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatusList(ref),
+		v1alpha1.GitHost{}.OpenAPIModelName():                     schema_pkg_apis_configbutler_v1alpha1_GitHost(ref),
 		v1alpha1.GitRepoConfig{}.OpenAPIModelName():               schema_pkg_apis_configbutler_v1alpha1_GitRepoConfig(ref),
 		v1alpha1.GitRepoConfigList{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigList(ref),
 		v1alpha1.GitRepoConfigSpec{}.OpenAPIModelName():           schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref),
@@ -137,6 +139,8 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1alpha1.PipelineSyncSpec{}.OpenAPIModelName():            schema_pkg_apis_configbutler_v1alpha1_PipelineSyncSpec(ref),
 		v1alpha1.PipelineSyncStatus{}.OpenAPIModelName():          schema_pkg_apis_configbutler_v1alpha1_PipelineSyncStatus(ref),
 		v1alpha1.Progress{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Progress(ref),
+		v1alpha1.Proposal{}.OpenAPIModelName():                    schema_pkg_apis_configbutler_v1alpha1_Proposal(ref),
+		v1alpha1.PullRequestDelivery{}.OpenAPIModelName():         schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref),
 		v1alpha1.PushPolicy{}.OpenAPIModelName():                  schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref),
 		v1alpha1.Rediscovery{}.OpenAPIModelName():                 schema_pkg_apis_configbutler_v1alpha1_Rediscovery(ref),
 		v1alpha1.Reminders{}.OpenAPIModelName():                   schema_pkg_apis_configbutler_v1alpha1_Reminders(ref),
@@ -2455,6 +2459,36 @@ func schema_pkg_apis_configbutler_v1alpha1_DefinitionSource(ref common.Reference
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_Delivery(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Delivery defines how commits reach a branch.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is Push or PullRequest. Defaults to Push.\n\nPossible enum values:\n - `\"PullRequest\"` pushes commits to a branch of the destination's own, and keeps one pull request from it to the branch as long as the two differ.\n - `\"Push\"` pushes commits to the branch.",
+							Default:     v1alpha1.DeliveryPush,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"PullRequest", "Push"},
+						},
+					},
+					"pullRequest": {
+						SchemaProps: spec.SchemaProps{
+							Description: "pullRequest configures the pull request. It must be absent if type is Push.",
+							Ref:         ref(v1alpha1.PullRequestDelivery{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.PullRequestDelivery{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_DependencyCount(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -4160,6 +4194,12 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 							Ref:         ref(v1alpha1.OwnerMarker{}.OpenAPIModelName()),
 						},
 					},
+					"proposal": {
+						SchemaProps: spec.SchemaProps{
+							Description: "proposal is the newest pull request of the destination. Absent if there was none, or changes are delivered by pushes.",
+							Ref:         ref(v1alpha1.Proposal{}.OpenAPIModelName()),
+						},
+					},
 					"syncs": {
 						VendorExtensible: spec.VendorExtensible{
 							Extensions: spec.Extensions{
@@ -4209,7 +4249,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AttributionCounts{}.OpenAPIModelName(), v1alpha1.CommitSummary{}.OpenAPIModelName(), v1alpha1.OwnerMarker{}.OpenAPIModelName(), v1alpha1.ResourceTypeWatch{}.OpenAPIModelName(), v1alpha1.SyncProgress{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
+			v1alpha1.AttributionCounts{}.OpenAPIModelName(), v1alpha1.CommitSummary{}.OpenAPIModelName(), v1alpha1.OwnerMarker{}.OpenAPIModelName(), v1alpha1.Proposal{}.OpenAPIModelName(), v1alpha1.ResourceTypeWatch{}.OpenAPIModelName(), v1alpha1.SyncProgress{}.OpenAPIModelName(), v1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -4229,7 +4269,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 					},
 					"branch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it is missing.",
+							Description: "branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it is missing. With delivery by pull request it is the branch to which changes are proposed; see delivery.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -4240,6 +4280,12 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 							Description: "baseFolder is the folder that belongs to this destination, relative to the repository's root, such as clusters/production. It must not be inside, or contain, another destination's folder on the same branch. Empty means the root.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"delivery": {
+						SchemaProps: spec.SchemaProps{
+							Description: "delivery defines how commits reach the branch: by pushes to it, or by a pull request. Defaults to pushes.",
+							Ref:         ref(v1alpha1.Delivery{}.OpenAPIModelName()),
 						},
 					},
 					"accessPolicy": {
@@ -4318,7 +4364,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationSpec(ref common.Referen
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessPolicy{}.OpenAPIModelName(), v1alpha1.Encryption{}.OpenAPIModelName(), v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1alpha1.ObjectReference{}.OpenAPIModelName()},
+			v1alpha1.AccessPolicy{}.OpenAPIModelName(), v1alpha1.Delivery{}.OpenAPIModelName(), v1alpha1.Encryption{}.OpenAPIModelName(), v1alpha1.IgnoreRule{}.OpenAPIModelName(), v1alpha1.ObjectReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -4348,7 +4394,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationState(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the Secrets in it are encrypted and for whom.",
+							Description: "conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the Secrets in it are encrypted and for whom; ProposalDeclined, that the last pull request was closed without a merge; ProposalOverdue, that one is open for longer than maxOpenAge.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -4484,6 +4530,42 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationStatusList(ref common.R
 		},
 		Dependencies: []string{
 			v1alpha1.GitDestinationStatus{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_GitHost(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "GitHost is the API of a Git host.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"type": {
+						SchemaProps: spec.SchemaProps{
+							Description: "type is GitHub, GitLab, Gitea (also for Forgejo) or AzureDevOps. Absent means that of a well-known host in repoUrl, such as github.com, gitlab.com, codeberg.org or dev.azure.com.\n\nPossible enum values:\n - `\"AzureDevOps\"` is Azure DevOps.\n - `\"GitHub\"` is GitHub, or GitHub Enterprise.\n - `\"GitLab\"` is GitLab.\n - `\"Gitea\"` is Gitea or Forgejo.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"AzureDevOps", "GitHub", "GitLab", "Gitea"},
+						},
+					},
+					"apiURL": {
+						SchemaProps: spec.SchemaProps{
+							Description: "apiURL is the https URL of the API. Absent means the usual one at the host of repoUrl: https://api.github.com for github.com, else /api/v3 (GitHub), /api/v4 (GitLab), /api/v1 (Gitea), or https://dev.azure.com/ORGANIZATION.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"secretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "secretRef names the Secret with the token for the API, in this namespace: bearerToken (or token), or password. caBundle (or ca.crt) has the certificates of a private certificate authority. Absent means the token with which the server logs in at the repository, which ssh does not have.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1alpha1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -4628,6 +4710,27 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
+					"provider": {
+						SchemaProps: spec.SchemaProps{
+							Description: "provider defines how the server logs in. generic: with what the Secret has, as above. github: as a GitHub App, with githubAppID, githubAppInstallationID (or githubAppInstallationOwner) and githubAppPrivateKey in the Secret, and githubAppBaseURL for GitHub Enterprise. azure: at Azure DevOps with the workload identity of the server, without a Secret. Defaults to generic.\n\nPossible enum values:\n - `\"azure\"` logs in at Azure DevOps with a workload identity.\n - `\"generic\"` logs in with a password, a token or a key from the Secret.\n - `\"github\"` logs in as a GitHub App.",
+							Default:     v1alpha1.ProviderGeneric,
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"azure", "generic", "github"},
+						},
+					},
+					"proxySecretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "proxySecretRef names the Secret with the proxy to the repository, in this namespace: address, such as http://proxy.example.com:3128, https:// or socks5:// (for ssh, socks5 only), and username and password if the proxy wants them. Absent means the proxy that the server's environment names for the host, if any.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"host": {
+						SchemaProps: spec.SchemaProps{
+							Description: "host is the API of the Git host, which deliveries by pull request need.",
+							Ref:         ref(v1alpha1.GitHost{}.OpenAPIModelName()),
+						},
+					},
 					"push": {
 						SchemaProps: spec.SchemaProps{
 							Description: "push bounds how long changes are batched and the number of commits in a push.",
@@ -4658,7 +4761,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 			},
 		},
 		Dependencies: []string{
-			v1alpha1.AccessPolicy{}.OpenAPIModelName(), v1alpha1.CommitPolicy{}.OpenAPIModelName(), v1alpha1.PushPolicy{}.OpenAPIModelName(), v1alpha1.SecretReference{}.OpenAPIModelName()},
+			v1alpha1.AccessPolicy{}.OpenAPIModelName(), v1alpha1.CommitPolicy{}.OpenAPIModelName(), v1alpha1.GitHost{}.OpenAPIModelName(), v1alpha1.PushPolicy{}.OpenAPIModelName(), v1alpha1.SecretReference{}.OpenAPIModelName()},
 	}
 }
 
@@ -4741,6 +4844,12 @@ func schema_pkg_apis_configbutler_v1alpha1_HTTPSink(ref common.ReferenceCallback
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
 							Description: "secretRef names the Secret with the credentials: token, which is sent as a bearer token, or username and password. Without a Secret, none are sent.",
+							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
+						},
+					},
+					"proxySecretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "proxySecretRef names the Secret with the proxy to the server, like secretRef: address, such as http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the environment of this server names for the host, if any.",
 							Ref:         ref(v1alpha1.NamespacedObjectReference{}.OpenAPIModelName()),
 						},
 					},
@@ -7260,6 +7369,177 @@ func schema_pkg_apis_configbutler_v1alpha1_Progress(ref common.ReferenceCallback
 	}
 }
 
+func schema_pkg_apis_configbutler_v1alpha1_Proposal(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Proposal is a pull request with the changes of a destination.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"number": {
+						SchemaProps: spec.SchemaProps{
+							Description: "number of the pull request at the host.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"url": {
+						SchemaProps: spec.SchemaProps{
+							Description: "url of its page.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"state": {
+						SchemaProps: spec.SchemaProps{
+							Description: "state is Open, Merged, Declined or Equal.\n\nPossible enum values:\n - `\"Declined\"` means that it was closed without a merge.\n - `\"Equal\"` means that the server closed it, because there was no difference to the base any more.\n - `\"Merged\"` means that it was merged.\n - `\"Open\"` means that it is open.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Declined", "Equal", "Merged", "Open"},
+						},
+					},
+					"branch": {
+						SchemaProps: spec.SchemaProps{
+							Description: "branch with its commits.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"changes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "changes is the number of files that differ from the base while it is open, and the number at its end.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"openTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "openTime is when it was opened.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"endTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endTime is when it was merged or closed. Absent while it is open.",
+							Ref:         ref(v1.Time{}.OpenAPIModelName()),
+						},
+					},
+					"endedBy": {
+						SchemaProps: spec.SchemaProps{
+							Description: "endedBy is the name, at the host, of the user who merged or closed it. Empty if the host does not say.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"number", "state", "branch", "changes", "openTime"},
+			},
+		},
+		Dependencies: []string{
+			v1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "PullRequestDelivery configures the pull request of a destination. The host is that of the GitRepoConfig: its host and the token for its API.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"branchPrefix": {
+						SchemaProps: spec.SchemaProps{
+							Description: "branchPrefix begins the name of the branch with the commits, which goes on with NAMESPACE/NAME of the destination. allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination: it is replaced when its base moves. Defaults to slipstream/.",
+							Default:     "slipstream/",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"title": {
+						SchemaProps: spec.SchemaProps{
+							Description: "title of the pull request, at most 200 bytes. Defaults to \"Changes of GitDestination NAMESPACE/NAME\".",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"body": {
+						SchemaProps: spec.SchemaProps{
+							Description: "body is text in Markdown above the table of changes, at most 4096 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"labels": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "labels are set on the pull request, beside those that others set. At most 20. Azure DevOps calls them tags.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"reviewers": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "reviewers are the names of users who are asked to review, as the host knows them; for Azure DevOps their ids. At most 20.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"draft": {
+						SchemaProps: spec.SchemaProps{
+							Description: "draft opens the pull request as a draft. Defaults to false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"closeWhenEqual": {
+						SchemaProps: spec.SchemaProps{
+							Description: "closeWhenEqual closes the pull request, with a comment, when there is no difference to its base any more. Defaults to true.",
+							Default:     true,
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maxOpenAge": {
+						SchemaProps: spec.SchemaProps{
+							Description: "maxOpenAge is the age at which an open pull request is reported, by the condition ProposalOverdue, as a duration such as 168h. At least 1h. Absent means never.",
+							Ref:         ref(v1.Duration{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1.Duration{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_configbutler_v1alpha1_PushPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -7928,6 +8208,12 @@ func schema_pkg_apis_configbutler_v1alpha1_SlackSink(ref common.ReferenceCallbac
 							Default:     "https://slack.com/api",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"proxySecretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the environment of this server names for the host, if any.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
 					"caBundle": {
@@ -9613,6 +9899,12 @@ func schema_pkg_apis_configbutler_v1alpha1_TeamsSink(ref common.ReferenceCallbac
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
+					"proxySecretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the environment of this server names for the host, if any.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
 					"caBundle": {
 						SchemaProps: spec.SchemaProps{
 							Description: "caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that the system trusts. At most 1 MiB.",
@@ -9906,6 +10198,12 @@ func schema_pkg_apis_configbutler_v1alpha1_WebhookSink(ref common.ReferenceCallb
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
 							Description: "secretRef names the Secret. Its keys are secret (signs each message as Standard Webhooks; whsec_ and 24 to 64 bytes in base64), token (sent as a bearer token) and url, all optional. Without it, messages are not signed.",
+							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
+						},
+					},
+					"proxySecretRef": {
+						SchemaProps: spec.SchemaProps{
+							Description: "proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the environment of this server names for the host, if any.",
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},

@@ -16,7 +16,7 @@ import (
 // Funcs returns the fuzzer functions of kinds with defaults.
 func Funcs(_ runtimeserializer.CodecFactory) []any {
 	return []any{
-		fillGitRepoConfigSpec, fillGitDestinationSpec, fillNamespacedRules, fillCommitSigning,
+		fillGitRepoConfigSpec, fillGitDestinationSpec, fillDelivery, fillPullRequestDelivery, fillNamespacedRules, fillCommitSigning,
 		fillAppCatalogSpec, fillPatch, fillSyncPolicySpec, fillRetryPolicy, fillRetention, fillChangeRetention,
 		fillEnvironmentSpec, fillAdaptation, fillIngressHosts, fillSyncWindow, fillSyncRequestSpec,
 		fillSyncPipelineSpec, fillDefinitionSource, fillInstanceSource, fillPipelineBatch, fillHTTPSink, fillJobSink,
@@ -31,6 +31,18 @@ func fillGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, c randfill.Cont
 		spec.AccessPolicy = &configbutler.AccessPolicy{}
 		c.Fill(spec.AccessPolicy)
 	}
+	spec.Provider = oneOf(c, configbutler.ProviderGeneric, configbutler.ProviderGitHub, configbutler.ProviderAzure)
+}
+
+func fillDelivery(delivery *configbutler.Delivery, c randfill.Continue) {
+	c.FillNoCustom(delivery)
+	delivery.Type = oneOf(c, configbutler.DeliveryPush, configbutler.DeliveryPullRequest)
+}
+
+func fillPullRequestDelivery(delivery *configbutler.PullRequestDelivery, c randfill.Continue) {
+	c.FillNoCustom(delivery)
+	delivery.BranchPrefix = "x" + c.String(10)
+	fillMissing(&delivery.CloseWhenEqual, c)
 }
 
 func fillGitDestinationSpec(spec *configbutler.GitDestinationSpec, c randfill.Continue) {

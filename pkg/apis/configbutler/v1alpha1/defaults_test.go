@@ -44,6 +44,22 @@ func TestDefaults(t *testing.T) {
 			}},
 		},
 		{
+			name: "a delivery by pull request that says nothing else",
+			in: &v1alpha1.GitDestination{Spec: v1alpha1.GitDestinationSpec{Delivery: &v1alpha1.Delivery{
+				PullRequest: &v1alpha1.PullRequestDelivery{},
+			}}},
+			want: &v1alpha1.GitDestination{Spec: v1alpha1.GitDestinationSpec{
+				Delivery: &v1alpha1.Delivery{
+					Type:        v1alpha1.DeliveryPush,
+					PullRequest: &v1alpha1.PullRequestDelivery{BranchPrefix: "slipstream/", CloseWhenEqual: new(true)},
+				},
+				AccessPolicy: sameNamespace,
+				Granularity:  v1alpha1.GranularityPerAuthor,
+				Secrets:      v1alpha1.SecretsEncrypt,
+				Prune:        v1alpha1.PruneAlways,
+			}},
+		},
+		{
 			name: "a destination that says everything",
 			in: &v1alpha1.GitDestination{Spec: v1alpha1.GitDestinationSpec{
 				AccessPolicy: selected,
@@ -61,14 +77,14 @@ func TestDefaults(t *testing.T) {
 		{
 			name: "a repository that says nothing: bounds on pushes stay with the server",
 			in:   &v1alpha1.GitRepoConfig{},
-			want: &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{AccessPolicy: sameNamespace}},
+			want: &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{AccessPolicy: sameNamespace, Provider: v1alpha1.ProviderGeneric}},
 		},
 		{
 			name: "an access policy without namespaced rules",
 			in: &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{
 				AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
 			}},
-			want: &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{AccessPolicy: &v1alpha1.AccessPolicy{
+			want: &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{Provider: v1alpha1.ProviderGeneric, AccessPolicy: &v1alpha1.AccessPolicy{
 				NamespacedRules:   v1alpha1.NamespacedRules{Mode: v1alpha1.AccessModeSameNamespace},
 				AllowClusterRules: true,
 			}}},
@@ -80,6 +96,7 @@ func TestDefaults(t *testing.T) {
 				Commit:       &v1alpha1.CommitPolicy{Signing: &v1alpha1.CommitSigning{}},
 			}},
 			want: &v1alpha1.GitRepoConfig{Spec: v1alpha1.GitRepoConfigSpec{
+				Provider:     v1alpha1.ProviderGeneric,
 				AccessPolicy: selected,
 				Commit: &v1alpha1.CommitPolicy{
 					Signing: &v1alpha1.CommitSigning{Format: v1alpha1.SigningFormatSSH},

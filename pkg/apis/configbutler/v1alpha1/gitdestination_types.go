@@ -40,13 +40,16 @@ type GitDestinationSpec struct {
 	// repoRef names the GitRepoConfig of the repository.
 	RepoRef ObjectReference `json:"repoRef"`
 	// branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it
-	// is missing.
+	// is missing. With delivery by pull request it is the branch to which changes are proposed; see delivery.
 	Branch string `json:"branch"`
 	// baseFolder is the folder that belongs to this destination, relative to the repository's root, such as
 	// clusters/production. It must not be inside, or contain, another destination's folder on the same branch. Empty
 	// means the root.
 	// +optional
 	BaseFolder string `json:"baseFolder,omitempty"`
+	// delivery defines how commits reach the branch: by pushes to it, or by a pull request. Defaults to pushes.
+	// +optional
+	Delivery *Delivery `json:"delivery,omitempty"`
 	// accessPolicy selects the rules that may refer to this destination. The GitRepoConfig must allow them, too. Defaults
 	// to the WatchRules of this namespace.
 	// +optional
@@ -81,6 +84,68 @@ type GitDestinationSpec struct {
 	// suspend stops writing. Changes are stored, and written when it is lifted. Defaults to false.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
+}
+
+// Delivery defines how commits reach a branch.
+type Delivery struct {
+	// type is Push or PullRequest. Defaults to Push.
+	// +optional
+	// +default=ref(DeliveryPush)
+	Type DeliveryType `json:"type,omitempty"`
+	// pullRequest configures the pull request. It must be absent if type is Push.
+	// +optional
+	PullRequest *PullRequestDelivery `json:"pullRequest,omitempty"`
+}
+
+// DeliveryType is a way in which commits reach a branch.
+//
+// +enum
+type DeliveryType string
+
+const (
+	// DeliveryPush pushes commits to the branch.
+	DeliveryPush DeliveryType = "Push"
+	// DeliveryPullRequest pushes commits to a branch of the destination's own, and keeps one pull request from it to the
+	// branch as long as the two differ.
+	DeliveryPullRequest DeliveryType = "PullRequest"
+)
+
+// PullRequestDelivery configures the pull request of a destination. The host is that of the GitRepoConfig: its host and
+// the token for its API.
+type PullRequestDelivery struct {
+	// branchPrefix begins the name of the branch with the commits, which goes on with NAMESPACE/NAME of the destination.
+	// allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination:
+	// it is replaced when its base moves. Defaults to slipstream/.
+	// +optional
+	// +default="slipstream/"
+	BranchPrefix string `json:"branchPrefix,omitempty"`
+	// title of the pull request, at most 200 bytes. Defaults to "Changes of GitDestination NAMESPACE/NAME".
+	// +optional
+	Title string `json:"title,omitempty"`
+	// body is text in Markdown above the table of changes, at most 4096 bytes.
+	// +optional
+	Body string `json:"body,omitempty"`
+	// labels are set on the pull request, beside those that others set. At most 20. Azure DevOps calls them tags.
+	// +optional
+	// +listType=set
+	Labels []string `json:"labels,omitempty"`
+	// reviewers are the names of users who are asked to review, as the host knows them; for Azure DevOps their ids. At most
+	// 20.
+	// +optional
+	// +listType=set
+	Reviewers []string `json:"reviewers,omitempty"`
+	// draft opens the pull request as a draft. Defaults to false.
+	// +optional
+	Draft bool `json:"draft,omitempty"`
+	// closeWhenEqual closes the pull request, with a comment, when there is no difference to its base any more. Defaults to
+	// true.
+	// +optional
+	// +default=true
+	CloseWhenEqual *bool `json:"closeWhenEqual,omitempty"`
+	// maxOpenAge is the age at which an open pull request is reported, by the condition ProposalOverdue, as a duration such
+	// as 168h. At least 1h. Absent means never.
+	// +optional
+	MaxOpenAge *metav1.Duration `json:"maxOpenAge,omitempty"`
 }
 
 // Granularity defines how changes are grouped into commits.
@@ -139,7 +204,8 @@ type GitDestinationState struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names
 	// another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the
-	// Secrets in it are encrypted and for whom.
+	// Secrets in it are encrypted and for whom; ProposalDeclined, that the last pull request was closed without a merge;
+	// ProposalOverdue, that one is open for longer than maxOpenAge.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

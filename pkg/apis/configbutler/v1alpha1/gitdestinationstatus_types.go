@@ -88,6 +88,9 @@ type GitDestinationRecord struct {
 	// owner is the content of the marker file in the folder.
 	// +optional
 	Owner *OwnerMarker `json:"owner,omitempty"`
+	// proposal is the newest pull request of the destination. Absent if there was none, or changes are delivered by pushes.
+	// +optional
+	Proposal *Proposal `json:"proposal,omitempty"`
 	// syncs are the requested comparisons that are in progress, and the last ones that were completed.
 	// +optional
 	// +listType=map
@@ -101,6 +104,45 @@ type GitDestinationRecord struct {
 	// +listMapKey=resource
 	Watches []ResourceTypeWatch `json:"watches,omitempty"`
 }
+
+// Proposal is a pull request with the changes of a destination.
+type Proposal struct {
+	// number of the pull request at the host.
+	Number int64 `json:"number"`
+	// url of its page.
+	// +optional
+	URL string `json:"url,omitempty"`
+	// state is Open, Merged, Declined or Equal.
+	State ProposalState `json:"state"`
+	// branch with its commits.
+	Branch string `json:"branch"`
+	// changes is the number of files that differ from the base while it is open, and the number at its end.
+	Changes int64 `json:"changes"`
+	// openTime is when it was opened.
+	OpenTime metav1.Time `json:"openTime"`
+	// endTime is when it was merged or closed. Absent while it is open.
+	// +optional
+	EndTime *metav1.Time `json:"endTime,omitempty"`
+	// endedBy is the name, at the host, of the user who merged or closed it. Empty if the host does not say.
+	// +optional
+	EndedBy string `json:"endedBy,omitempty"`
+}
+
+// ProposalState is the state of a pull request.
+//
+// +enum
+type ProposalState string
+
+const (
+	// ProposalOpen means that it is open.
+	ProposalOpen ProposalState = "Open"
+	// ProposalMerged means that it was merged.
+	ProposalMerged ProposalState = "Merged"
+	// ProposalDeclined means that it was closed without a merge.
+	ProposalDeclined ProposalState = "Declined"
+	// ProposalEqual means that the server closed it, because there was no difference to the base any more.
+	ProposalEqual ProposalState = "Equal"
+)
 
 // CommitSummary is the summary of a commit.
 type CommitSummary struct {

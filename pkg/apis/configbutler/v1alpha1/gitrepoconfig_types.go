@@ -52,6 +52,21 @@ type GitRepoConfigSpec struct {
 	// Without a Secret, access is anonymous.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
+	// provider defines how the server logs in. generic: with what the Secret has, as above. github: as a GitHub App, with
+	// githubAppID, githubAppInstallationID (or githubAppInstallationOwner) and githubAppPrivateKey in the Secret, and
+	// githubAppBaseURL for GitHub Enterprise. azure: at Azure DevOps with the workload identity of the server, without a
+	// Secret. Defaults to generic.
+	// +optional
+	// +default=ref(ProviderGeneric)
+	Provider GitProvider `json:"provider,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the repository, in this namespace: address, such as
+	// http://proxy.example.com:3128, https:// or socks5:// (for ssh, socks5 only), and username and password if the proxy
+	// wants them. Absent means the proxy that the server's environment names for the host, if any.
+	// +optional
+	ProxySecretRef *SecretReference `json:"proxySecretRef,omitempty"`
+	// host is the API of the Git host, which deliveries by pull request need.
+	// +optional
+	Host *GitHost `json:"host,omitempty"`
 	// push bounds how long changes are batched and the number of commits in a push.
 	// +optional
 	Push *PushPolicy `json:"push,omitempty"`
@@ -68,6 +83,53 @@ type GitRepoConfigSpec struct {
 	// +optional
 	AccessPolicy *AccessPolicy `json:"accessPolicy,omitempty"`
 }
+
+// GitProvider defines how the server logs in at a repository.
+//
+// +enum
+type GitProvider string
+
+const (
+	// ProviderGeneric logs in with a password, a token or a key from the Secret.
+	ProviderGeneric GitProvider = "generic"
+	// ProviderGitHub logs in as a GitHub App.
+	ProviderGitHub GitProvider = "github"
+	// ProviderAzure logs in at Azure DevOps with a workload identity.
+	ProviderAzure GitProvider = "azure"
+)
+
+// GitHost is the API of a Git host.
+type GitHost struct {
+	// type is GitHub, GitLab, Gitea (also for Forgejo) or AzureDevOps. Absent means that of a well-known host in repoUrl,
+	// such as github.com, gitlab.com, codeberg.org or dev.azure.com.
+	// +optional
+	Type GitHostType `json:"type,omitempty"`
+	// apiURL is the https URL of the API. Absent means the usual one at the host of repoUrl: https://api.github.com for
+	// github.com, else /api/v3 (GitHub), /api/v4 (GitLab), /api/v1 (Gitea), or https://dev.azure.com/ORGANIZATION.
+	// +optional
+	APIURL string `json:"apiURL,omitempty"`
+	// secretRef names the Secret with the token for the API, in this namespace: bearerToken (or token), or password.
+	// caBundle (or ca.crt) has the certificates of a private certificate authority. Absent means the token with which the
+	// server logs in at the repository, which ssh does not have.
+	// +optional
+	SecretRef *SecretReference `json:"secretRef,omitempty"`
+}
+
+// GitHostType is a kind of Git host.
+//
+// +enum
+type GitHostType string
+
+const (
+	// GitHostGitHub is GitHub, or GitHub Enterprise.
+	GitHostGitHub GitHostType = "GitHub"
+	// GitHostGitLab is GitLab.
+	GitHostGitLab GitHostType = "GitLab"
+	// GitHostGitea is Gitea or Forgejo.
+	GitHostGitea GitHostType = "Gitea"
+	// GitHostAzureDevOps is Azure DevOps.
+	GitHostAzureDevOps GitHostType = "AzureDevOps"
+)
 
 // PushPolicy bounds a push. Changes of a quiet branch are pushed immediately; the bounds apply while further changes
 // arrive.

@@ -129,6 +129,11 @@ type SlackSink struct {
 	// +optional
 	// +default="https://slack.com/api"
 	APIURL string `json:"apiURL,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	// +optional
+	ProxySecretRef *SecretReference `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that
 	// the system trusts. At most 1 MiB.
 	// +optional
@@ -139,6 +144,11 @@ type SlackSink struct {
 type TeamsSink struct {
 	// secretRef names the Secret. Its key url has the URL of the workflow.
 	SecretRef SecretReference `json:"secretRef"`
+	// proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	// +optional
+	ProxySecretRef *SecretReference `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that
 	// the system trusts. At most 1 MiB.
 	// +optional
@@ -195,6 +205,11 @@ type WebhookSink struct {
 	// base64), token (sent as a bearer token) and url, all optional. Without it, messages are not signed.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	// +optional
+	ProxySecretRef *SecretReference `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that
 	// the system trusts. At most 1 MiB.
 	// +optional

@@ -128,6 +128,8 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 		"PendingEnvironmentRequest.groups":       "atomic",
 		"PendingSync.types":                      "set",
 		"PipelineRun.sinks":                      []any{"name"},
+		"PullRequestDelivery.labels":             "set",
+		"PullRequestDelivery.reviewers":          "set",
 		"Reminders.after":                        "atomic",
 		"RequestOutcome.syncStatuses":            "set",
 		"SyncPipelineSpec.sinks":                 []any{"name"},
@@ -175,9 +177,13 @@ func TestListsSayWhatTheyAre(t *testing.T) {
 
 func TestChoicesAreListed(t *testing.T) {
 	tests := map[string][]any{
-		"Adaptation.replicas":      {"AsSource", "One"},
-		"Adaptation.cronJobs":      {"AsSource", "Suspend"},
-		"Adaptation.loadBalancers": {"AsSource", "ClusterIP"},
+		"Delivery.type":              {"PullRequest", "Push"},
+		"GitHost.type":               {"AzureDevOps", "GitHub", "GitLab", "Gitea"},
+		"GitRepoConfigSpec.provider": {"azure", "generic", "github"},
+		"Proposal.state":             {"Declined", "Equal", "Merged", "Open"},
+		"Adaptation.replicas":        {"AsSource", "One"},
+		"Adaptation.cronJobs":        {"AsSource", "Suspend"},
+		"Adaptation.loadBalancers":   {"AsSource", "ClusterIP"},
 		"DependencyCount.type": {
 			"ConfigMap", "CustomResource", "GRPCRoute", "Gateway", "HTTPRoute", "HorizontalPodAutoscaler", "Ingress",
 			"NetworkPolicy", "PodDisruptionBudget", "ReferenceGrant", "Secret", "Service", "ServiceAccount",

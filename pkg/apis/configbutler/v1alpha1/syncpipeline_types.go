@@ -178,6 +178,11 @@ type HTTPSink struct {
 	// Without a Secret, none are sent.
 	// +optional
 	SecretRef *NamespacedObjectReference `json:"secretRef,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, like secretRef: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	// +optional
+	ProxySecretRef *NamespacedObjectReference `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those
 	// that the system trusts. At most 1 MiB.
 	// +optional

@@ -121,6 +121,20 @@ func SetObjectDefaults_EnvironmentList(in *EnvironmentList) {
 
 func SetObjectDefaults_GitDestination(in *GitDestination) {
 	SetDefaults_GitDestinationSpec(&in.Spec)
+	if in.Spec.Delivery != nil {
+		if in.Spec.Delivery.Type == "" {
+			in.Spec.Delivery.Type = DeliveryType(DeliveryPush)
+		}
+		if in.Spec.Delivery.PullRequest != nil {
+			if in.Spec.Delivery.PullRequest.BranchPrefix == "" {
+				in.Spec.Delivery.PullRequest.BranchPrefix = "slipstream/"
+			}
+			if in.Spec.Delivery.PullRequest.CloseWhenEqual == nil {
+				var ptrVar1 bool = true
+				in.Spec.Delivery.PullRequest.CloseWhenEqual = &ptrVar1
+			}
+		}
+	}
 	if in.Spec.AccessPolicy != nil {
 		if in.Spec.AccessPolicy.NamespacedRules.Mode == "" {
 			in.Spec.AccessPolicy.NamespacedRules.Mode = AccessMode(AccessModeSameNamespace)
@@ -146,6 +160,9 @@ func SetObjectDefaults_GitDestinationList(in *GitDestinationList) {
 
 func SetObjectDefaults_GitRepoConfig(in *GitRepoConfig) {
 	SetDefaults_GitRepoConfigSpec(&in.Spec)
+	if in.Spec.Provider == "" {
+		in.Spec.Provider = GitProvider(ProviderGeneric)
+	}
 	if in.Spec.Commit != nil {
 		if in.Spec.Commit.Signing != nil {
 			if in.Spec.Commit.Signing.Format == "" {

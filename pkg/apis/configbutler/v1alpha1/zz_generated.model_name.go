@@ -209,6 +209,11 @@ func (in DefinitionSource) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Delivery) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Delivery"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DependencyCount) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount"
 }
@@ -341,6 +346,11 @@ func (in GitDestinationStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in GitDestinationStatusList) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitDestinationStatusList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in GitHost) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitHost"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
@@ -591,6 +601,16 @@ func (in PipelineSyncStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Progress) OpenAPIModelName() string {
 	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Progress"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Proposal) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Proposal"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in PullRequestDelivery) OpenAPIModelName() string {
+	return "com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PullRequestDelivery"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -450,6 +450,16 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Delivery
+  map:
+    fields:
+    - name: pullRequest
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PullRequestDelivery
+    - name: type
+      type:
+        scalar: string
+      default: Push
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.DependencyCount
   map:
     fields:
@@ -850,6 +860,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: delivery
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Delivery
     - name: encryption
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.Encryption
@@ -906,6 +919,18 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitHost
+  map:
+    fields:
+    - name: apiURL
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
+    - name: type
+      type:
+        scalar: string
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitRepoConfig
   map:
     fields:
@@ -942,6 +967,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: commit
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.CommitPolicy
+    - name: host
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.GitHost
+    - name: provider
+      type:
+        scalar: string
+      default: generic
+    - name: proxySecretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
     - name: push
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy
@@ -982,6 +1017,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: ""
+    - name: proxySecretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
     - name: secretRef
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.NamespacedObjectReference
@@ -1570,6 +1608,41 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rejected
       type:
         scalar: numeric
+- name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PullRequestDelivery
+  map:
+    fields:
+    - name: body
+      type:
+        scalar: string
+    - name: branchPrefix
+      type:
+        scalar: string
+      default: slipstream/
+    - name: closeWhenEqual
+      type:
+        scalar: boolean
+      default: true
+    - name: draft
+      type:
+        scalar: boolean
+    - name: labels
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: maxOpenAge
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: reviewers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: title
+      type:
+        scalar: string
 - name: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.PushPolicy
   map:
     fields:
@@ -1691,6 +1764,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: channel
       type:
         scalar: string
+    - name: proxySecretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
     - name: secretRef
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
@@ -1987,6 +2063,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: caBundle
       type:
         scalar: string
+    - name: proxySecretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
     - name: secretRef
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
@@ -2057,6 +2136,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: caBundle
       type:
         scalar: string
+    - name: proxySecretRef
+      type:
+        namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference
     - name: secretRef
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.SecretReference

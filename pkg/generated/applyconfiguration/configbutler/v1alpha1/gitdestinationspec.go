@@ -17,12 +17,14 @@ type GitDestinationSpecApplyConfiguration struct {
 	// repoRef names the GitRepoConfig of the repository.
 	RepoRef *ObjectReferenceApplyConfiguration `json:"repoRef,omitempty"`
 	// branch is the branch to write, such as main. The repository's allowedBranches must include it; it is created if it
-	// is missing.
+	// is missing. With delivery by pull request it is the branch to which changes are proposed; see delivery.
 	Branch *string `json:"branch,omitempty"`
 	// baseFolder is the folder that belongs to this destination, relative to the repository's root, such as
 	// clusters/production. It must not be inside, or contain, another destination's folder on the same branch. Empty
 	// means the root.
 	BaseFolder *string `json:"baseFolder,omitempty"`
+	// delivery defines how commits reach the branch: by pushes to it, or by a pull request. Defaults to pushes.
+	Delivery *DeliveryApplyConfiguration `json:"delivery,omitempty"`
 	// accessPolicy selects the rules that may refer to this destination. The GitRepoConfig must allow them, too. Defaults
 	// to the WatchRules of this namespace.
 	AccessPolicy *AccessPolicyApplyConfiguration `json:"accessPolicy,omitempty"`
@@ -74,6 +76,14 @@ func (b *GitDestinationSpecApplyConfiguration) WithBranch(value string) *GitDest
 // If called multiple times, the BaseFolder field is set to the value of the last call.
 func (b *GitDestinationSpecApplyConfiguration) WithBaseFolder(value string) *GitDestinationSpecApplyConfiguration {
 	b.BaseFolder = &value
+	return b
+}
+
+// WithDelivery sets the Delivery field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Delivery field is set to the value of the last call.
+func (b *GitDestinationSpecApplyConfiguration) WithDelivery(value *DeliveryApplyConfiguration) *GitDestinationSpecApplyConfiguration {
+	b.Delivery = value
 	return b
 }
 

@@ -18,7 +18,8 @@ type GitDestinationStateApplyConfiguration struct {
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions: Ready reports whether objects are mirrored to the folder; OwnershipConflict, that its marker names
 	// another owner; AccessDenied, that the repository does not allow this destination; SecretsEncrypted, whether the
-	// Secrets in it are encrypted and for whom.
+	// Secrets in it are encrypted and for whom; ProposalDeclined, that the last pull request was closed without a merge;
+	// ProposalOverdue, that one is open for longer than maxOpenAge.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// pendingSyncs are requests at the subresource sync that have not been carried out yet. Their progress is in the
 	// GitDestinationStatus.

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	configbutlerv1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+)
+
 // GitRepoConfigSpecApplyConfiguration represents a declarative configuration of the GitRepoConfigSpec type for use
 // with apply.
 //
@@ -23,6 +27,17 @@ type GitRepoConfigSpecApplyConfiguration struct {
 	// known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority.
 	// Without a Secret, access is anonymous.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
+	// provider defines how the server logs in. generic: with what the Secret has, as above. github: as a GitHub App, with
+	// githubAppID, githubAppInstallationID (or githubAppInstallationOwner) and githubAppPrivateKey in the Secret, and
+	// githubAppBaseURL for GitHub Enterprise. azure: at Azure DevOps with the workload identity of the server, without a
+	// Secret. Defaults to generic.
+	Provider *configbutlerv1alpha1.GitProvider `json:"provider,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the repository, in this namespace: address, such as
+	// http://proxy.example.com:3128, https:// or socks5:// (for ssh, socks5 only), and username and password if the proxy
+	// wants them. Absent means the proxy that the server's environment names for the host, if any.
+	ProxySecretRef *SecretReferenceApplyConfiguration `json:"proxySecretRef,omitempty"`
+	// host is the API of the Git host, which deliveries by pull request need.
+	Host *GitHostApplyConfiguration `json:"host,omitempty"`
 	// push bounds how long changes are batched and the number of commits in a push.
 	Push *PushPolicyApplyConfiguration `json:"push,omitempty"`
 	// commit configures the form of commits.
@@ -65,6 +80,30 @@ func (b *GitRepoConfigSpecApplyConfiguration) WithAllowedBranches(values ...stri
 // If called multiple times, the SecretRef field is set to the value of the last call.
 func (b *GitRepoConfigSpecApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *GitRepoConfigSpecApplyConfiguration {
 	b.SecretRef = value
+	return b
+}
+
+// WithProvider sets the Provider field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Provider field is set to the value of the last call.
+func (b *GitRepoConfigSpecApplyConfiguration) WithProvider(value configbutlerv1alpha1.GitProvider) *GitRepoConfigSpecApplyConfiguration {
+	b.Provider = &value
+	return b
+}
+
+// WithProxySecretRef sets the ProxySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProxySecretRef field is set to the value of the last call.
+func (b *GitRepoConfigSpecApplyConfiguration) WithProxySecretRef(value *SecretReferenceApplyConfiguration) *GitRepoConfigSpecApplyConfiguration {
+	b.ProxySecretRef = value
+	return b
+}
+
+// WithHost sets the Host field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Host field is set to the value of the last call.
+func (b *GitRepoConfigSpecApplyConfiguration) WithHost(value *GitHostApplyConfiguration) *GitRepoConfigSpecApplyConfiguration {
+	b.Host = value
 	return b
 }
 

@@ -27,6 +27,10 @@ type HTTPSinkApplyConfiguration struct {
 	// secretRef names the Secret with the credentials: token, which is sent as a bearer token, or username and password.
 	// Without a Secret, none are sent.
 	SecretRef *NamespacedObjectReferenceApplyConfiguration `json:"secretRef,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, like secretRef: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	ProxySecretRef *NamespacedObjectReferenceApplyConfiguration `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those
 	// that the system trusts. At most 1 MiB.
 	CABundle []byte `json:"caBundle,omitempty"`
@@ -69,6 +73,14 @@ func (b *HTTPSinkApplyConfiguration) WithCollection(value string) *HTTPSinkApply
 // If called multiple times, the SecretRef field is set to the value of the last call.
 func (b *HTTPSinkApplyConfiguration) WithSecretRef(value *NamespacedObjectReferenceApplyConfiguration) *HTTPSinkApplyConfiguration {
 	b.SecretRef = value
+	return b
+}
+
+// WithProxySecretRef sets the ProxySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProxySecretRef field is set to the value of the last call.
+func (b *HTTPSinkApplyConfiguration) WithProxySecretRef(value *NamespacedObjectReferenceApplyConfiguration) *HTTPSinkApplyConfiguration {
+	b.ProxySecretRef = value
 	return b
 }
 

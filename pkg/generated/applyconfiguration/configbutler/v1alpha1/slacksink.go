@@ -17,6 +17,10 @@ type SlackSinkApplyConfiguration struct {
 	Channel *string `json:"channel,omitempty"`
 	// apiURL is the URL of Slack's API, for a token. Defaults to https://slack.com/api.
 	APIURL *string `json:"apiURL,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	ProxySecretRef *SecretReferenceApplyConfiguration `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that
 	// the system trusts. At most 1 MiB.
 	CABundle []byte `json:"caBundle,omitempty"`
@@ -49,6 +53,14 @@ func (b *SlackSinkApplyConfiguration) WithChannel(value string) *SlackSinkApplyC
 // If called multiple times, the APIURL field is set to the value of the last call.
 func (b *SlackSinkApplyConfiguration) WithAPIURL(value string) *SlackSinkApplyConfiguration {
 	b.APIURL = &value
+	return b
+}
+
+// WithProxySecretRef sets the ProxySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProxySecretRef field is set to the value of the last call.
+func (b *SlackSinkApplyConfiguration) WithProxySecretRef(value *SecretReferenceApplyConfiguration) *SlackSinkApplyConfiguration {
+	b.ProxySecretRef = value
 	return b
 }
 

@@ -12,6 +12,10 @@ package v1alpha1
 type TeamsSinkApplyConfiguration struct {
 	// secretRef names the Secret. Its key url has the URL of the workflow.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	ProxySecretRef *SecretReferenceApplyConfiguration `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that
 	// the system trusts. At most 1 MiB.
 	CABundle []byte `json:"caBundle,omitempty"`
@@ -28,6 +32,14 @@ func TeamsSink() *TeamsSinkApplyConfiguration {
 // If called multiple times, the SecretRef field is set to the value of the last call.
 func (b *TeamsSinkApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *TeamsSinkApplyConfiguration {
 	b.SecretRef = value
+	return b
+}
+
+// WithProxySecretRef sets the ProxySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProxySecretRef field is set to the value of the last call.
+func (b *TeamsSinkApplyConfiguration) WithProxySecretRef(value *SecretReferenceApplyConfiguration) *TeamsSinkApplyConfiguration {
+	b.ProxySecretRef = value
 	return b
 }
 

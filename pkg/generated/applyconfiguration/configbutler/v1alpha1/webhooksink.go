@@ -15,6 +15,10 @@ type WebhookSinkApplyConfiguration struct {
 	// secretRef names the Secret. Its keys are secret (signs each message as Standard Webhooks; whsec_ and 24 to 64 bytes in
 	// base64), token (sent as a bearer token) and url, all optional. Without it, messages are not signed.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
+	// proxySecretRef names the Secret with the proxy to the server, in this namespace: address, such as
+	// http://proxy.example.com:3128, and username and password if the proxy wants them. Absent means the proxy that the
+	// environment of this server names for the host, if any.
+	ProxySecretRef *SecretReferenceApplyConfiguration `json:"proxySecretRef,omitempty"`
 	// caBundle has the certificates of the certificate authorities of the server, in PEM, as base64. Empty means those that
 	// the system trusts. At most 1 MiB.
 	CABundle []byte `json:"caBundle,omitempty"`
@@ -39,6 +43,14 @@ func (b *WebhookSinkApplyConfiguration) WithURL(value string) *WebhookSinkApplyC
 // If called multiple times, the SecretRef field is set to the value of the last call.
 func (b *WebhookSinkApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *WebhookSinkApplyConfiguration {
 	b.SecretRef = value
+	return b
+}
+
+// WithProxySecretRef sets the ProxySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProxySecretRef field is set to the value of the last call.
+func (b *WebhookSinkApplyConfiguration) WithProxySecretRef(value *SecretReferenceApplyConfiguration) *WebhookSinkApplyConfiguration {
+	b.ProxySecretRef = value
 	return b
 }
 
