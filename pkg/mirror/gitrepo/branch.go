@@ -25,6 +25,12 @@ type Options struct {
 	// ManagedFolders are the directories in which files are visible and can be changed; none means the whole repository.
 	// All others stay unchanged, and only their hash is held.
 	ManagedFolders []string
+	// Base, if set, is the branch to which the commits of this one are proposed. The Branch then starts from it, holds which
+	// commits it lacks, and can be put on its new tip; see Branch.Rebase.
+	Base string
+	// Since is a commit of the branch at which what is proposed begins: neither it nor what is before it is, even if the
+	// base lacks it. Zero if there is none.
+	Since Hash
 	// MaxPackBytes bounds the pack of one push, in bytes; zero is DefaultMaxPackBytes. A larger commit is pushed alone.
 	MaxPackBytes int
 }
@@ -37,8 +43,13 @@ type Branch struct {
 	folders   folders
 	maxPack   int
 
-	pushed state
-	staged []batch
+	// remoteTip is the last known tip of the remote's branch. It is that of pushed, unless the Branch starts anew from its
+	// base.
+	remoteTip Hash
+	pushed    state
+	staged    []batch
+	// base is nil without Options.Base.
+	base *base
 	// thinFailed is set if the server could not unpack a thin pack although it advertises that it can.
 	thinFailed bool
 	deflater   *zlib.Writer
@@ -67,6 +78,13 @@ func Load(ctx context.Context, remote *Remote, branch string, options Options) (
 		b.maxPack = DefaultMaxPackBytes
 	}
 	b.pushed.root = emptyDirectory()
+	if options.Base != "" {
+		reference, err := referenceOf(options.Base, op)
+		if err != nil {
+			return nil, err
+		}
+		b.base = &base{name: options.Base, reference: reference, since: options.Since}
+	}
 	ctx, budget := remote.begin(ctx)
 	defer budget.end()
 	if err := b.reload(ctx, budget); err != nil {
@@ -76,7 +94,7 @@ func Load(ctx context.Context, remote *Remote, branch string, options Options) (
 }
 
 // Tip returns the last known tip of the remote's branch; zero if the branch does not exist.
-func (b *Branch) Tip() Hash { return b.pushed.tip }
+func (b *Branch) Tip() Hash { return b.remoteTip }
 
 // Snapshot returns the files with all staged commits applied.
 func (b *Branch) Snapshot() *Tree { return &Tree{root: b.current().root} }
@@ -88,10 +106,14 @@ func (b *Branch) Refresh(ctx context.Context) error {
 	b.rollback()
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
-	if b.pushed.tip.IsZero() {
+	if b.base == nil && b.pushed.tip.IsZero() {
 		return b.remote.failure(ctx, op, b.reload(ctx, budget))
 	}
-	err := b.fetchNew(ctx, budget)
+	refresh := b.fetchNew
+	if b.base != nil {
+		refresh = b.refreshWithBase
+	}
+	err := refresh(ctx, budget)
 	if errors.Is(err, errTooLarge) || errors.Is(err, errIncomplete) {
 		budget.release(budget.held)
 		err = b.reload(ctx, budget)
@@ -111,8 +133,15 @@ func (b *Branch) fetchNew(ctx context.Context, budget *budget) error {
 	return b.adopt(ctx, budget, tip, collector.found)
 }
 
-// reload fetches the tip alone.
+// reload fetches the tip alone, and with a base which commits that lacks.
 func (b *Branch) reload(ctx context.Context, budget *budget) error {
+	if b.base != nil {
+		return b.reloadWithBase(ctx, budget)
+	}
+	return b.reloadTip(ctx, budget)
+}
+
+func (b *Branch) reloadTip(ctx context.Context, budget *budget) error {
 	collector := newTreeCollector(false)
 	tip, err := b.remote.fetchTip(ctx, budget, string(b.reference), func(Hash) (want, bool) {
 		return want{depth: 1, filter: packp.FilterBlobNone(), visitor: collector}, true
@@ -123,8 +152,9 @@ func (b *Branch) reload(ctx context.Context, budget *budget) error {
 	return b.adopt(ctx, budget, tip, collector.found)
 }
 
-// adopt sets the pushed state to the tip.
+// adopt sets the pushed state to the tip of the remote.
 func (b *Branch) adopt(ctx context.Context, budget *budget, tip Hash, fetched objects) error {
+	b.remoteTip = tip
 	if tip.IsZero() {
 		b.pushed = state{root: emptyDirectory()}
 		return nil

@@ -56,9 +56,7 @@ func (c *Commit) encode(tree, parent Hash) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sign the commit: %w", err)
 	}
-	// Continuation lines of a header begin with a space.
-	signature = strings.ReplaceAll(strings.TrimRight(signature, "\n"), "\n", "\n ")
-	fmt.Fprintf(&header, "gpgsig %s\n", signature)
+	writeSignature(&header, signature)
 	return append(header.Bytes(), message...), nil
 }
 

@@ -38,7 +38,7 @@ func (b *Branch) scanPack(ctx context.Context, budget *budget, blobs []Hash) (*b
 	if err != nil {
 		return nil, err
 	}
-	_, err = b.remote.fetchTip(ctx, budget, string(b.reference), func(Hash) (want, bool) {
+	_, err = b.remote.fetchTip(ctx, budget, string(b.source()), func(Hash) (want, bool) {
 		wanted := want{depth: 1}
 		finder.scanning(&wanted)
 		return wanted, true

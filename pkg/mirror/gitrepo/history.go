@@ -117,6 +117,11 @@ func committerTime(content []byte) time.Time {
 	header, _, _ := bytes.Cut(content, []byte("\n\n"))
 	_, line, _ := bytes.Cut(header, []byte("\ncommitter "))
 	line, _, _ = bytes.Cut(line, []byte("\n"))
+	return timeOf(line)
+}
+
+// timeOf returns the time at the end of the line of an author or a committer.
+func timeOf(line []byte) time.Time {
 	_, stamp, _ := bytes.Cut(line, []byte("> "))
 	seconds, _, _ := bytes.Cut(stamp, []byte(" "))
 	at, err := strconv.ParseInt(string(seconds), 10, 64)

@@ -17,6 +17,8 @@ type batch struct {
 	pack    *pack
 	commits []Hash
 	after   state
+	// ahead are the commits with their files, for a Branch with a base.
+	ahead []aheadCommit
 }
 
 // Stage adds a commit on top of what is pushed and staged. It returns the commit's hash and true, or false if the
@@ -41,6 +43,7 @@ func (b *Branch) Stage(commit Commit) (Hash, bool, error) {
 		b.rollback() // The pack may hold part of the commit.
 		return Hash{}, false, fmt.Errorf("stage a commit: %w", err)
 	}
+	b.noteAhead(before, after, encoded)
 	return after.tip, true, nil
 }
 
@@ -132,7 +135,7 @@ func (b *Branch) batchFor(size int) (*batch, error) {
 }
 
 // Push sends all staged commits in order, in as many pushes as their size requires. Each is a compare-and-swap of the
-// branch and never forced. It returns the commits that the remote has accepted. On error the other commits are dropped
+// branch: of a Branch without a base never forced. It returns the commits that the remote has accepted. On error the other commits are dropped
 // and the branch is back at the state that the remote is known to have: the caller stages the changes again, after a
 // Refresh if the error is ErrMoved. Push sends nothing if nothing is staged.
 func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
@@ -142,15 +145,17 @@ func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
 	for len(b.staged) > 0 {
 		next := &b.staged[0]
 		result, err := b.remote.push(ctx, budget, update{
-			reference: b.reference, old: b.pushed.tip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
+			reference: b.reference, old: b.remoteTip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
 		})
 		// If the branch has moved, the remote may have deleted the bases of the pack's deltas.
 		b.thinFailed = b.thinFailed || next.pack.thin && result.unpackFailed && !errors.Is(err, ErrMoved)
 		if err != nil {
 			b.rollback()
+			b.forgetAhead()
 			return accepted, b.remote.failure(ctx, "push", err)
 		}
-		b.pushed = next.after
+		b.pushed, b.remoteTip = next.after, next.after.tip
+		b.pushedAhead(next.ahead)
 		accepted = append(accepted, next.commits...)
 		b.staged = b.staged[1:]
 	}

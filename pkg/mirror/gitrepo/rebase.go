@@ -1,0 +1,129 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gitrepo
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
+
+// Rebase puts the commits that the base lacks on its tip, without those up to and including after (none if it is zero or unknown), and
+// stages them: Push then replaces the remote's branch. A commit keeps its author, message and times, and is signed again. One that
+// changes nothing any more is dropped, and all are if the result does not differ from the base. Then nothing is staged, and the branch
+// starts anew.
+//
+// Files outside the managed folders are those of the base.
+func (b *Branch) Rebase(after Hash, sign func(commit []byte) (string, error)) error {
+	b.rollback()
+	kept := b.base.ahead
+	if at := slices.IndexFunc(kept, func(c aheadCommit) bool { return c.hash == after }); at >= 0 {
+		kept = kept[at+1:]
+	}
+	from := b.pushed
+	b.startAnew()
+	for _, commit := range kept {
+		if err := b.stageAgain(commit, sign); err != nil {
+			b.rollback()
+			b.pushed, b.base.unread = from, true
+			return fmt.Errorf("rebase the branch: %w", err)
+		}
+	}
+	if b.current().root.hash == b.base.root.hash {
+		b.rollback()
+	}
+	return nil
+}
+
+// stageAgain stages a commit on top of what is pushed and staged, with the files of an earlier one.
+func (b *Branch) stageAgain(commit aheadCommit, sign func([]byte) (string, error)) error {
+	before, edit := b.current(), newEdit()
+	root := before.root
+	for _, file := range commit.files {
+		if file.hash.IsZero() {
+			root = edit.remove(root, file.path)
+		} else {
+			root = edit.set(root, file.path, file.hash)
+		}
+	}
+	trees := edit.hashTrees(root)
+	if len(trees) == 0 {
+		return nil
+	}
+	object, err := withParent(commit.object, root.hash, before.tip, sign)
+	if err != nil {
+		return err
+	}
+	after := state{tip: objectHash(plumbing.CommitObject, object), root: root}
+	// The remote has the blobs: its branch refers to them until the push replaces it.
+	if err := b.write(after, nil, trees, object); err != nil {
+		return err
+	}
+	b.noteAhead(before, after, object)
+	return nil
+}
+
+// withParent returns a commit object with another tree and parent. Its signature is made anew, or dropped if sign is nil.
+func withParent(object []byte, tree, parent Hash, sign func([]byte) (string, error)) ([]byte, error) {
+	head, message, _ := bytes.Cut(object, []byte("\n\n"))
+	var header bytes.Buffer
+	fmt.Fprintf(&header, "tree %s\nparent %s\n", tree, parent)
+	kept := false
+	for line := range bytes.SplitSeq(head, []byte("\n")) {
+		if !bytes.HasPrefix(line, []byte(" ")) { // Other lines go on with the header before.
+			name, _, _ := bytes.Cut(line, []byte(" "))
+			kept = slices.Contains([]string{"author", "committer", "encoding"}, string(name))
+		}
+		if kept {
+			header.Write(line)
+			header.WriteByte('\n')
+		}
+	}
+	body := append([]byte("\n"), message...)
+	if sign == nil {
+		return append(header.Bytes(), body...), nil
+	}
+	signature, err := sign(slices.Concat(header.Bytes(), body))
+	if err != nil {
+		return nil, fmt.Errorf("sign the commit: %w", err)
+	}
+	writeSignature(&header, signature)
+	return append(header.Bytes(), body...), nil
+}
+
+// writeSignature adds a signature to the header of a commit object. Continuation lines of a header begin with a space.
+func writeSignature(header *bytes.Buffer, signature string) {
+	fmt.Fprintf(header, "gpgsig %s\n", strings.ReplaceAll(strings.TrimRight(signature, "\n"), "\n", "\n "))
+}
+
+// StartAnew drops everything that the base lacks: the branch is at its base, and the next push replaces the remote's branch.
+func (b *Branch) StartAnew() { b.startAnew() }
+
+// Recreate creates the branch again at the remote, which has lost it, with the commits that it had. It fails with an Error of the kind
+// Rejected if the remote has lost these, too.
+func (b *Branch) Recreate(ctx context.Context) error {
+	ctx, budget := b.remote.begin(ctx)
+	defer budget.end()
+	pack, err := newPack(b.deflater, false)
+	if err != nil {
+		return err
+	}
+	b.deflater = pack.deflater
+	_, err = b.remote.push(ctx, budget, update{reference: b.reference, new: b.pushed.tip, pack: pack.finish()})
+	if err == nil {
+		b.remoteTip = b.pushed.tip
+	}
+	return b.remote.failure(ctx, "create the branch again", err)
+}
+
+// forgetAhead records that a push has failed: after Rebase, what the remote's branch has is read again.
+func (b *Branch) forgetAhead() {
+	if b.base != nil && b.pushed.tip != b.remoteTip {
+		b.base.unread = true
+	}
+}
