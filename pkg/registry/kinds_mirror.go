@@ -4,7 +4,9 @@
 package registry
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -109,7 +111,9 @@ func gitDestinationStatuses() kind[*configbutler.GitDestinationStatus, struct{},
 			}),
 			numberColumn("Pending", "Changes that the remote has not accepted yet.", func(o obj) int64 { return o.Status.PendingChanges }),
 			numberColumn("Objects", "Live objects that map to the destination.", func(o obj) int64 { return o.Status.Objects }),
-			textColumn("State", "Summary of the status, in a sentence.", func(o obj) string { return o.Status.State }),
+			{name: "State", description: "Summary of the status, in a sentence.", cellType: text, cell: func(o obj, now time.Time) any {
+				return withOpenTime(&o.Status, now)
+			}},
 			wide(numberColumn("Files", "Managed files in the folder.", func(o obj) int64 { return o.Status.Files })),
 			wide(agoColumn("Seeded", "Time since everything was last listed and compared.", func(o obj) *metav1.Time {
 				return o.Status.LastSeedTime
@@ -118,6 +122,15 @@ func gitDestinationStatuses() kind[*configbutler.GitDestinationStatus, struct{},
 			wide(textColumn("Error", "What keeps the destination from being up to date.", func(o obj) string { return o.Status.LastError })),
 		},
 	}
+}
+
+// withOpenTime returns the state of a destination, with how long its pull request is open.
+func withOpenTime(status *configbutler.GitDestinationRecord, now time.Time) string {
+	open := status.Proposal
+	if open == nil || open.State != configbutler.ProposalOpen || !strings.HasSuffix(status.State, fmt.Sprintf(" proposed in #%d", open.Number)) {
+		return status.State
+	}
+	return fmt.Sprintf("%s, open for %s", status.State, ago(&open.OpenTime, now))
 }
 
 func watchRules() kind[*configbutler.WatchRule, configbutler.WatchRuleSpec, configbutler.WatchRuleStatus] {

@@ -95,6 +95,15 @@ func lists() map[string]runtime.Object {
 		"gitdestinationstatuses": &configbutler.GitDestinationStatusList{Items: []configbutler.GitDestinationStatus{
 			{ObjectMeta: named("new", time.Second), Status: configbutler.GitDestinationRecord{Branch: "main", State: "Comparing with the cluster"}},
 			{
+				ObjectMeta: named("proposing", time.Hour),
+				Status: configbutler.GitDestinationRecord{
+					Branch: "main", State: "12 changes proposed in #41",
+					Proposal: &configbutler.Proposal{
+						Number: 41, State: configbutler.ProposalOpen, Changes: 12, OpenTime: metav1.NewTime(noon.Add(-2 * time.Hour)),
+					},
+				},
+			},
+			{
 				ObjectMeta: named("busy", time.Hour),
 				Status: configbutler.GitDestinationRecord{
 					Branch: "main", Folder: "clusters/one", LastCommit: commit, PendingChanges: 2, Objects: 1200, Files: 1199, LastSeedTime: &seeded,

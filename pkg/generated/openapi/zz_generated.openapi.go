@@ -7454,7 +7454,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.Refere
 					"branchPrefix": {
 						SchemaProps: spec.SchemaProps{
 							Description: "branchPrefix begins the name of the branch with the commits, which goes on with NAMESPACE/NAME of the destination. allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination: it is replaced when its base moves. Defaults to slipstream/.",
-							Default:     "slipstream/",
+							Default:     v1alpha1.DefaultBranchPrefix,
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -20,6 +20,7 @@ const maxRecipients = 100
 func ValidateGitDestination(destination *configbutler.GitDestination) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&destination.ObjectMeta, true, destinationName, metadataPath)
 	errs = append(errs, validateBaseFolder(destination.Spec.BaseFolder, specPath.Child("baseFolder"))...)
+	errs = append(errs, validateDelivery(destination, specPath.Child("delivery"))...)
 	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
 }
 
@@ -30,6 +31,7 @@ func ValidateGitDestinationUpdate(destination, old *configbutler.GitDestination)
 	if destination.Spec.BaseFolder != old.Spec.BaseFolder {
 		errs = append(errs, validateBaseFolder(destination.Spec.BaseFolder, specPath.Child("baseFolder"))...)
 	}
+	errs = append(errs, validateDelivery(destination, specPath.Child("delivery"))...)
 	return append(errs, validateGitDestinationSpec(&destination.Spec, specPath)...)
 }
 
@@ -56,7 +58,7 @@ func destinationName(name string, prefix bool) []string {
 	return errs
 }
 
-// validateGitDestinationSpec validates a spec except for the folder.
+// validateGitDestinationSpec validates a spec except for the folder and the delivery.
 func validateGitDestinationSpec(spec *configbutler.GitDestinationSpec, path *field.Path) field.ErrorList {
 	errs := validateObjectReference(spec.RepoRef, path.Child("repoRef"))
 	errs = append(errs, validateBranch(spec.Branch, path.Child("branch"))...)

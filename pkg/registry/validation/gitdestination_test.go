@@ -6,7 +6,9 @@ package validation_test
 import (
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
@@ -35,6 +37,18 @@ func destination() *configbutler.GitDestination {
 	}
 }
 
+// pullRequest returns a delivery by pull request, as change makes it.
+func pullRequest(change func(*configbutler.PullRequestDelivery)) *configbutler.Delivery {
+	pull := &configbutler.PullRequestDelivery{
+		BranchPrefix: "slipstream/", Title: "Changes", Body: "From production.", Labels: []string{"mirror"}, Reviewers: []string{"alice"},
+		MaxOpenAge: &metav1.Duration{Duration: time.Hour},
+	}
+	if change != nil {
+		change(pull)
+	}
+	return &configbutler.Delivery{Type: configbutler.DeliveryPullRequest, PullRequest: pull}
+}
+
 func TestGitDestination(t *testing.T) {
 	type dest = *configbutler.GitDestination
 	checkChanges(t, destination, validation.ValidateGitDestination, validation.ValidateGitDestinationUpdate, []change[dest]{
@@ -53,6 +67,77 @@ func TestGitDestination(t *testing.T) {
 		{
 			name: "no branch", do: func(d dest) { d.Spec.Branch = "" },
 			path: "spec.branch", says: "such as main",
+		},
+		{name: "a delivery by pull request", do: func(d dest) { d.Spec.Delivery = pullRequest(nil) }},
+		{name: "pushes", do: func(d dest) { d.Spec.Delivery = &configbutler.Delivery{Type: configbutler.DeliveryPush} }},
+		{
+			name: "an unknown delivery", do: func(d dest) { d.Spec.Delivery = &configbutler.Delivery{Type: "Mail"} },
+			path: "spec.delivery.type", says: `"Push", "PullRequest"`,
+		},
+		{
+			name: "a pull request beside pushes",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(nil)
+				d.Spec.Delivery.Type = configbutler.DeliveryPush
+			},
+			path: "spec.delivery.pullRequest", says: "unless type is PullRequest",
+		},
+		{
+			name: "a prefix of a branch that cannot be",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.BranchPrefix = "a..b/" })
+			},
+			path: "spec.delivery.pullRequest.branchPrefix", says: "must not contain ..",
+		},
+		{
+			name: "a branch that is its own base",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(nil)
+				d.Spec.Branch = "slipstream/" + d.Namespace + "/" + d.Name
+			},
+			path: "spec.delivery.pullRequest.branchPrefix", says: "to which changes are proposed",
+		},
+		{
+			name: "a title of two lines",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Title = "a\nb" })
+			},
+			path: "spec.delivery.pullRequest.title", says: "one line",
+		},
+		{
+			name: "a title that is too long",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Title = strings.Repeat("a", 201) })
+			},
+			path: "spec.delivery.pullRequest.title", says: "200",
+		},
+		{
+			name: "a body that is too long",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Body = strings.Repeat("a", 4097) })
+			},
+			path: "spec.delivery.pullRequest.body", says: "4096",
+		},
+		{
+			name: "too many labels",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Labels = strings.Split(strings.Repeat("a,", 20), ",") })
+			},
+			path: "spec.delivery.pullRequest.labels", says: "at most 20",
+		},
+		{
+			name: "a reviewer without a name",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Reviewers = []string{" "} })
+			},
+			path: "spec.delivery.pullRequest.reviewers[0]", says: "one line",
+		},
+		{
+			name: "a pull request that is overdue at once",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.MaxOpenAge = &metav1.Duration{Duration: time.Minute} })
+			},
+			path: "spec.delivery.pullRequest.maxOpenAge", says: "at least 1h",
 		},
 		{
 			name: "an unknown granularity", do: func(d dest) { d.Spec.Granularity = "PerObject" },

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -34,14 +35,18 @@ type Options struct {
 // ValidateGitRepoConfig validates a new GitRepoConfig.
 func ValidateGitRepoConfig(config *configbutler.GitRepoConfig, options Options) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&config.ObjectMeta, true, apivalidation.NameIsDNSSubdomain, metadataPath)
+	errs = append(errs, validateGitHost(config.Spec.Host, options, specPath.Child("host"))...)
 	return append(errs, validateGitRepoConfigSpec(&config.Spec, options, specPath)...)
 }
 
 // ValidateGitRepoConfigUpdate validates an update. An unchanged URL is always allowed, so that objects can still be
 // changed and deleted after the server is configured to reject insecure URLs.
 func ValidateGitRepoConfigUpdate(config, old *configbutler.GitRepoConfig, options Options) field.ErrorList {
+	hostOptions := options
+	hostOptions.AllowInsecureURLs = options.AllowInsecureURLs || equality.Semantic.DeepEqual(config.Spec.Host, old.Spec.Host)
 	options.AllowInsecureURLs = options.AllowInsecureURLs || config.Spec.RepoURL == old.Spec.RepoURL
 	errs := apivalidation.ValidateObjectMetaUpdate(&config.ObjectMeta, &old.ObjectMeta, metadataPath)
+	errs = append(errs, validateGitHost(config.Spec.Host, hostOptions, specPath.Child("host"))...)
 	return append(errs, validateGitRepoConfigSpec(&config.Spec, options, specPath)...)
 }
 

@@ -59,6 +59,28 @@ func TestGitRepoConfig(t *testing.T) {
 			name: "a Secret with a name that cannot be", do: func(c config) { c.Spec.SecretRef.Name = "a/b" },
 			path: "spec.secretRef.name", says: "RFC 1123",
 		},
+		{name: "an API of the host", do: func(c config) {
+			c.Spec.Host = &configbutler.GitHost{
+				Type: configbutler.GitHostGitLab, APIURL: "https://git.example.com/api/v4", SecretRef: &configbutler.SecretReference{Name: "api"},
+			}
+		}},
+		{
+			name: "an unknown host", do: func(c config) { c.Spec.Host = &configbutler.GitHost{Type: "Bitbucket"} },
+			path: "spec.host.type", says: `"GitHub", "GitLab", "Gitea", "AzureDevOps"`,
+		},
+		{
+			name: "an API in plain text", do: func(c config) { c.Spec.Host = &configbutler.GitHost{APIURL: "http://git.example.com"} },
+			path: "spec.host.apiURL", says: "--git-allow-insecure",
+		},
+		{
+			name: "an API with a token", do: func(c config) { c.Spec.Host = &configbutler.GitHost{APIURL: "https://token@git.example.com"} },
+			path: "spec.host.apiURL", says: "without credentials",
+		},
+		{
+			name: "a Secret of the host without a name",
+			do:   func(c config) { c.Spec.Host = &configbutler.GitHost{SecretRef: &configbutler.SecretReference{}} },
+			path: "spec.host.secretRef.name", says: "Required",
+		},
 		{
 			name: "an interval too short", do: func(c config) { c.Spec.Push.Interval.Duration = 99 * time.Millisecond },
 			path: "spec.push.interval", says: "at least 100ms",

@@ -36,7 +36,10 @@ func fillGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, c randfill.Cont
 
 func fillDelivery(delivery *configbutler.Delivery, c randfill.Continue) {
 	c.FillNoCustom(delivery)
-	delivery.Type = oneOf(c, configbutler.DeliveryPush, configbutler.DeliveryPullRequest)
+	delivery.Type = configbutler.DeliveryPush
+	if delivery.PullRequest != nil {
+		delivery.Type = configbutler.DeliveryPullRequest
+	}
 }
 
 func fillPullRequestDelivery(delivery *configbutler.PullRequestDelivery, c randfill.Continue) {

@@ -19,6 +19,10 @@ const (
 	ConditionAccessDenied = "AccessDenied"
 	// ConditionSecretsEncrypted is true when a destination's Secrets are written encrypted.
 	ConditionSecretsEncrypted = "SecretsEncrypted"
+	// ConditionProposalDeclined is true while files of a pull request that was closed without a merge are withheld.
+	ConditionProposalDeclined = "ProposalDeclined"
+	// ConditionProposalOverdue is true while a pull request is open for longer than the destination allows.
+	ConditionProposalOverdue = "ProposalOverdue"
 	// ConditionAuthorsReported is true while API servers report the authors of changes, in time for the commits.
 	ConditionAuthorsReported = "AuthorsReported"
 	// ConditionSourceReachable is true when the source of a catalog can be read.
@@ -101,6 +105,23 @@ const (
 	ReasonPushRejected = "PushRejected"
 	// ReasonPushFailed means that changes could not be pushed to the remote and are being retried.
 	ReasonPushFailed = "PushFailed"
+	// ReasonProposalFailed means that changes are on the destination's branch, and no pull request could be opened or updated; it is
+	// retried.
+	ReasonProposalFailed = "ProposalFailed"
+	// ReasonProposalRefused means that the Git host refuses to open or update the pull request until a user changes something.
+	ReasonProposalRefused = "ProposalRefused"
+	// ReasonHostInvalid means that the GitRepoConfig does not say which API its Git host has, or how to log in there.
+	ReasonHostInvalid = "HostInvalid"
+	// ReasonProposed means that the difference to the base is in an open pull request.
+	ReasonProposed = "Proposed"
+	// ReasonClosedWithoutMerge means that a pull request was closed without a merge.
+	ReasonClosedWithoutMerge = "ClosedWithoutMerge"
+	// ReasonNothingDeclined means that nothing is withheld because of a declined pull request.
+	ReasonNothingDeclined = "NothingDeclined"
+	// ReasonOpenTooLong means that the pull request is older than spec.delivery.pullRequest.maxOpenAge.
+	ReasonOpenTooLong = "OpenTooLong"
+	// ReasonInTime means that no pull request is older than allowed.
+	ReasonInTime = "InTime"
 	// ReasonLeaseHeldElsewhere means that another instance writes the branch.
 	ReasonLeaseHeldElsewhere = "LeaseHeldElsewhere"
 	// ReasonOwnedByAnother means that the marker in the folder names another owner.

@@ -28,6 +28,13 @@ func SetDefaults_GitDestinationSpec(spec *GitDestinationSpec) { //nolint:staticc
 	}
 }
 
+// SetDefaults_Delivery sets the configuration of pull requests if the type is PullRequest.
+func SetDefaults_Delivery(delivery *Delivery) { //nolint:staticcheck // the name that the generator looks for
+	if delivery.Type == DeliveryPullRequest && delivery.PullRequest == nil {
+		delivery.PullRequest = &PullRequestDelivery{}
+	}
+}
+
 // SetDefaults_AppCatalogSpec sets the default access policy, and the default of ignore unless a list, even an empty one,
 // is given.
 func SetDefaults_AppCatalogSpec(spec *AppCatalogSpec) { //nolint:staticcheck // the name that the generator looks for

@@ -110,6 +110,9 @@ const (
 	DeliveryPullRequest DeliveryType = "PullRequest"
 )
 
+// DefaultBranchPrefix is the default of a PullRequestDelivery's branchPrefix.
+const DefaultBranchPrefix = "slipstream/"
+
 // PullRequestDelivery configures the pull request of a destination. The host is that of the GitRepoConfig: its host and
 // the token for its API.
 type PullRequestDelivery struct {
@@ -117,7 +120,7 @@ type PullRequestDelivery struct {
 	// allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination:
 	// it is replaced when its base moves. Defaults to slipstream/.
 	// +optional
-	// +default="slipstream/"
+	// +default=ref(DefaultBranchPrefix)
 	BranchPrefix string `json:"branchPrefix,omitempty"`
 	// title of the pull request, at most 200 bytes. Defaults to "Changes of GitDestination NAMESPACE/NAME".
 	// +optional

@@ -45,6 +45,27 @@ func EnvironmentDependencyName(environment string, of DependencyType, name strin
 	return kept + "-" + hex.EncodeToString(sum[:])[:hashed]
 }
 
+// Branches returns the branch that a destination writes and, if that is proposed to another, the other one.
+func (d *GitDestination) Branches() (written, base string) {
+	delivery := d.PullRequest()
+	if delivery == nil {
+		return d.Spec.Branch, ""
+	}
+	return delivery.BranchPrefix + d.Namespace + "/" + d.Name, d.Spec.Branch
+}
+
+// PullRequest returns the delivery of a destination by pull request; nil if its changes are pushed.
+func (d *GitDestination) PullRequest() *PullRequestDelivery {
+	switch delivery := d.Spec.Delivery; {
+	case delivery == nil || delivery.Type != DeliveryPullRequest:
+		return nil
+	case delivery.PullRequest == nil: // It has not been given its defaults.
+		return &PullRequestDelivery{BranchPrefix: DefaultBranchPrefix}
+	default:
+		return delivery.PullRequest
+	}
+}
+
 // WorkloadResources returns the resources of the kinds of workloads.
 func WorkloadResources() map[WorkloadKind]schema.GroupResource {
 	return map[WorkloadKind]schema.GroupResource{

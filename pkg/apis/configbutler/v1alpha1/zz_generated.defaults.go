@@ -122,12 +122,13 @@ func SetObjectDefaults_EnvironmentList(in *EnvironmentList) {
 func SetObjectDefaults_GitDestination(in *GitDestination) {
 	SetDefaults_GitDestinationSpec(&in.Spec)
 	if in.Spec.Delivery != nil {
+		SetDefaults_Delivery(in.Spec.Delivery)
 		if in.Spec.Delivery.Type == "" {
 			in.Spec.Delivery.Type = DeliveryType(DeliveryPush)
 		}
 		if in.Spec.Delivery.PullRequest != nil {
 			if in.Spec.Delivery.PullRequest.BranchPrefix == "" {
-				in.Spec.Delivery.PullRequest.BranchPrefix = "slipstream/"
+				in.Spec.Delivery.PullRequest.BranchPrefix = string(DefaultBranchPrefix)
 			}
 			if in.Spec.Delivery.PullRequest.CloseWhenEqual == nil {
 				var ptrVar1 bool = true
