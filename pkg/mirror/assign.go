@@ -104,12 +104,20 @@ func (r *registry) dropNotes(ctx context.Context) error {
 	err := r.services.pushes.retain(ctx, func(key string, notes []pushNote) bool {
 		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.isNeededFor(pending) })
 	})
+	if err == nil {
+		err = r.services.proposals.Retain(ctx, r.exists)
+	}
 	if err != nil {
 		r.mu.Lock()
 		r.dropped = true
 		r.mu.Unlock()
 	}
 	return err
+}
+
+// exists reports whether there is a destination with a UID.
+func (r *registry) exists(uid types.UID) bool {
+	return slices.ContainsFunc(r.all(), func(d *destination) bool { return d.uid == uid })
 }
 
 // setRoutes sets the router's destinations of each type, and returns the watches that they need.

@@ -29,7 +29,7 @@ func (p *destinationPlan) place() place {
 		return place{}
 	}
 	sum := sha256.Sum256([]byte(canonicalURL(p.branch.url)))
-	return place{repository: hex.EncodeToString(sum[:10]), branch: p.branch.branch, folder: p.object.Spec.BaseFolder}
+	return place{repository: hex.EncodeToString(sum[:10]), branch: p.object.Spec.Branch, folder: p.object.Spec.BaseFolder}
 }
 
 func placeOf(claim *v1alpha1.FolderClaim) place {
@@ -111,6 +111,7 @@ func (p *plan) refuseOverlaps() {
 		}
 	}
 	slices.SortFunc(ordered, compareClaims)
+	ordered = p.refuseProposalBranches(ordered)
 	taken := map[place][]*destinationPlan{} // by repository and branch
 	for _, d := range ordered {
 		at := place{repository: d.claim.Repository, branch: d.claim.Branch}
@@ -124,6 +125,30 @@ func (p *plan) refuseOverlaps() {
 			"folder %q lies inside or around folder %q of GitDestination %s on the same branch", d.object.Spec.BaseFolder, other.Spec.BaseFolder,
 			nameOf(other))}
 	}
+}
+
+// refuseProposalBranches rejects the destinations that push to a branch from which another one proposes its changes, and returns the
+// others. That branch has the name of its destination.
+func (p *plan) refuseProposalBranches(ordered []*destinationPlan) []*destinationPlan {
+	type branch struct {
+		repository types.NamespacedName // Others have other credentials, and must not exclude each other by a name.
+		name       string
+	}
+	proposing := map[branch]*destinationPlan{}
+	for _, d := range ordered {
+		if d.branch.base != "" {
+			proposing[branch{d.branch.repository, d.branch.branch}] = d
+		}
+	}
+	return slices.DeleteFunc(ordered, func(d *destinationPlan) bool {
+		other, taken := proposing[branch{d.branch.repository, d.branch.branch}]
+		if !taken || other == d {
+			return false
+		}
+		d.problem = conditions.Reason{Code: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
+			"branch %q is the one from which GitDestination %s proposes its changes", d.branch.branch, nameOf(other.object))}
+		return true
+	})
 }
 
 // excludes reports whether a destination prevents another one on its branch, whose claim comes later, from being mirrored. Before it has

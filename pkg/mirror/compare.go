@@ -20,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
@@ -158,7 +159,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 		}
 		return nil
 	}
-	if !ops.permits(operation) {
+	if !ops.permits(operation) || c.member.destination.withheld.holds(c.member.plan.file(r.path), r.hash) {
 		return nil
 	}
 	change.Author = c.author(r, object.GetResourceVersion(), attribution.Event{Operation: operation, Resource: c.seed.resource, Object: object})
@@ -197,6 +198,7 @@ func (c *comparison) orphans(ctx context.Context) error {
 	err = walkFiles(ctx, c.comparer.remote.tree(), c.member.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
+		case !live && c.member.destination.withheld.holds(c.member.plan.file(file.path), gitrepo.Hash{}):
 		case live || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.comparer.namespaces):
 		case c.member.plan.prunes():
 			removal := c.member.destination.removal(file)

@@ -25,7 +25,7 @@ func fulfilled(message string) conditions.Reason {
 func isStalled(reason string) bool {
 	switch reason {
 	case v1alpha1.ReasonLeaseHeldElsewhere, v1alpha1.ReasonRepositoryUnreachable, v1alpha1.ReasonPushFailed, v1alpha1.ReasonSuspended,
-		v1alpha1.ReasonDiscoveryFailed, v1alpha1.ReasonWatchFailed:
+		v1alpha1.ReasonDiscoveryFailed, v1alpha1.ReasonWatchFailed, v1alpha1.ReasonProposalFailed:
 		return false
 	}
 	return true
@@ -82,6 +82,7 @@ func setSecrets(set *conditions.Setter, p secretsPlan) {
 // optionalConditions are the types of conditions that the mirror sets and that an object may lack.
 var optionalConditions = []string{
 	v1alpha1.ConditionOwnershipConflict, v1alpha1.ConditionSecretsEncrypted, v1alpha1.ConditionAuthorsReported, v1alpha1.ConditionAccessDenied,
+	v1alpha1.ConditionProposalDeclined, v1alpha1.ConditionProposalOverdue,
 }
 
 // destinationConditions returns the conditions of a GitDestination, given its current ones. failure is the error that blocks it; nil
@@ -95,11 +96,15 @@ func destinationConditions(d *destination, failure error, reports authorReports,
 	if !p.referred {
 		fine = fulfilled("No rule refers to the GitDestination, so nothing is mirrored to it")
 	}
+	if proposed := d.proposal.Load().describe(); proposed != "" {
+		fine.Message = proposed + "; the destination's branch holds what the rules select"
+	}
 	set.Ready(problem, fine, problem.Code, isStalled(problem.Code))
 	setAccess(set, p.accessProblem(), "The GitRepoConfig admits the GitDestination")
 	setOwnership(set, d.record.current())
 	setSecrets(set, p.secrets)
 	setAuthors(set, reports)
+	setProposal(set, p, d.proposal.Load())
 	set.Prune(optionalConditions...)
 	return current
 }
@@ -124,6 +129,9 @@ func (d *destination) problem(p *destinationPlan, failure error) conditions.Reas
 		return conditions.Progressing("The branch is being read")
 	case d.seeds.outstanding():
 		return conditions.Progressing("The cluster is being compared with the folder")
+	}
+	if state := d.proposal.Load(); state != nil && p.object.PullRequest() != nil {
+		return state.problem
 	}
 	return conditions.Reason{}
 }

@@ -55,12 +55,19 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
+	proposeAt, err := w.proposer.publish(ctx, members)
+	if err != nil {
+		return time.Time{}, err
+	}
 	w.settled(members)
-	return earliest(w.due(members), next), nil
+	return earliest(earliest(w.due(members), next), proposeAt), nil
 }
 
 // open brings the branch up to date with the remote and requests the comparisons that this makes necessary.
 func (w *worker) open(ctx context.Context, members []member) error {
+	if err := w.proposer.restore(ctx, members); err != nil {
+		return err
+	}
 	requested, full := requestedReads(members)
 	if len(requested) > 0 {
 		w.remote.pollAt = time.Time{}
@@ -73,6 +80,15 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	if err := w.recovery.run(ctx, w.remote.branch); err != nil {
 		return err
 	}
+	for _, m := range members {
+		if len(requested[m.destination.seeds]) > 0 {
+			w.proposer.asked(m)
+		}
+	}
+	if err := w.proposer.settle(ctx, members); err != nil {
+		return err
+	}
+	publishTree(w.remote.tree(), members)
 	if err := w.inspect(ctx, members); err != nil {
 		return err
 	}

@@ -41,6 +41,10 @@ type destination struct {
 	// plainSecrets is set if files may have unencrypted Secrets although the plan encrypts them now.
 	plainSecrets atomic.Bool
 
+	// withheld are files of a declined pull request, proposal what is shown of the newest one; nil before the worker has read it.
+	withheld withheld
+	proposal atomic.Pointer[proposalState]
+
 	queue    *outbox.Queue
 	overflow overflow
 	seeds    *seeds
@@ -69,6 +73,9 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	tree := d.tree.Load()
 	if tree == nil {
 		return hash, false, false
+	}
+	if d.withheld.holds(p.file(object.path), object.hash) {
+		return object.hash, true, true
 	}
 	hash, exists = tree.Lookup(p.file(object.path))
 	return hash, exists, true

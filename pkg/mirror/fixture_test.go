@@ -33,7 +33,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
@@ -78,6 +80,8 @@ type fixture struct {
 	earlier map[types.UID]v1alpha1.GitDestinationRecord
 	// secrets has the Secrets of the cluster that the server runs in.
 	secrets *fake.Clientset
+	// host returns the client of the Git host for pull requests; nil if there is none.
+	host func(context.Context, branchKey) (githost.Host, error)
 	// deposits are the Deposits of the mirror's Config.
 	deposits *Deposits
 	// events has all Events except warnings.
@@ -154,7 +158,8 @@ func (s *fixture) start() {
 			return newBranchLease(s.secrets.CoordinationV1(), s.installation, s.leases, key)
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
-		marks: marking{s.hash},
+		marks: marking{s.hash}, proposals: &proposal.Log{Table: store.Table("proposals")}, host: s.host,
+		proposalInterval: 10 * time.Millisecond,
 	}
 	if s.openFiles != nil {
 		m.services.memory = memory{s.openFiles()}

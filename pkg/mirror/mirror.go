@@ -26,6 +26,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
@@ -132,6 +133,7 @@ func (m *mirror) newServices(lister lister) *branchServices {
 		pushes: &pushLog{table: m.shared.Store.Table("pushes")}, history: config.History, lister: lister,
 		memory: memory{config.Files}, marks: marking{config.Hash},
 		identity: config.Identity, limits: config.Limits, namespaces: m.shared.Namespaces.Get,
+		proposals: &proposal.Log{Table: m.shared.Store.Table("proposals")}, host: m.host, proposalInterval: proposalInterval,
 		remote: m.remote, signer: m.repositories.signer, running: m.watches.running, starting: m.watches.starting, event: m.event,
 		changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		names: m.registry.names, unserved: m.registry.unserved, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,

@@ -176,7 +176,7 @@ func (k *markers) ownFolder(tree *gitrepo.Tree, m member) ownership {
 	switch {
 	case name == m.destination.key:
 		return ownership{owner: owner, own: true}
-	case !k.names(name, m.plan.branch.branch, markedFolder(path)):
+	case !k.names(name, m.plan.object.Spec.Branch, markedFolder(path)):
 		return ownership{owner: owner, vacant: true}
 	}
 	conflict := fmt.Sprintf("the marker %s names GitDestination %s, whose spec names the same branch and folder; choose another folder, "+
@@ -203,7 +203,7 @@ func (k *markers) claimWithin(tree *gitrepo.Tree, m member, path string) (confli
 	if elsewhere := k.elsewhere(&marker.owner); elsewhere != "" {
 		return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s", path, elsewhere), holder
 	}
-	if name == m.destination.key || !k.names(name, m.plan.branch.branch, markedFolder(path)) {
+	if name == m.destination.key || !k.names(name, m.plan.object.Spec.Branch, markedFolder(path)) {
 		return "", holder
 	}
 	return fmt.Sprintf("the marker %s, within the folder, names GitDestination %s, whose spec names that folder", path, name), name

@@ -62,6 +62,8 @@ type branchKey struct {
 	repository types.NamespacedName
 	url        string
 	branch     string
+	// base is the branch to which the branch is proposed; empty if it is pushed to directly.
+	base string
 	// generation is that of the configuration: a change of it starts a new worker.
 	generation int64
 }
@@ -149,9 +151,10 @@ func planDestination(
 		return out
 	}
 	out.repository = repository
-	if !branchAllowed(repository.Spec.AllowedBranches, d.Spec.Branch) {
+	branch, base := d.Branches()
+	if !branchAllowed(repository.Spec.AllowedBranches, branch) {
 		out.problem = conditions.Reason{Code: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
-			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, d.Spec.Branch,
+			"GitRepoConfig %s does not allow branch %q; its spec.allowedBranches has %s", name, branch,
 			quoted(repository.Spec.AllowedBranches))}
 		return out
 	}
@@ -165,7 +168,9 @@ func planDestination(
 		out.problem = conditions.Reason{Code: v1alpha1.ReasonIgnoreInvalid, Message: "spec.ignore: " + err.Error()}
 		return out
 	}
-	out.branch = branchKey{repository: name, url: repository.Spec.RepoURL, branch: d.Spec.Branch, generation: repository.Generation}
+	out.branch = branchKey{
+		repository: name, url: repository.Spec.RepoURL, branch: branch, base: base, generation: repository.Generation,
+	}
 	return out
 }
 

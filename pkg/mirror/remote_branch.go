@@ -34,6 +34,8 @@ type remoteBranch struct {
 	wording *wording
 	// sign is nil if the configuration requests no signatures.
 	sign signature.Signer
+	// since is the commit at which what is proposed begins, for a branch with a base.
+	since gitrepo.Hash
 	// stale is set if the remote may have moved since the branch was read.
 	stale bool
 	// pollAt is when the remote is polled without a trigger: other writers may have changed a folder, or the credentials may
@@ -114,7 +116,9 @@ func (b *remoteBranch) load(ctx context.Context, members []member) error {
 	}
 	b.pollAt = time.Now().Add(b.pollInterval)
 	b.folders = folders
-	b.branch, err = gitrepo.Load(ctx, remote, b.key.branch, gitrepo.Options{ManagedFolders: folders})
+	b.branch, err = gitrepo.Load(ctx, remote, b.key.branch, gitrepo.Options{
+		ManagedFolders: folders, Base: b.key.base, Since: b.since,
+	})
 	return err
 }
 

@@ -194,6 +194,9 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 	if p == nil || !p.problem.IsZero() {
 		return outbox.Change{}, false
 	}
+	if a.change.Operation == watch.Delete {
+		d.withheld.release(p.file(object.path))
+	}
 	ops := p.operations(a.resource, a.change.Object, r.namespaces)
 	hash, exists, sure := d.known(p, object)
 	if ops == 0 && !sure && d.tree.Load() == nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/signature"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
@@ -50,6 +52,11 @@ type branchServices struct {
 	remote func(context.Context, branchKey) (*gitrepo.Remote, error)
 	// signer returns the signer of commits with the current key; nil if they are not signed.
 	signer func(context.Context, *v1alpha1.GitRepoConfig) (signature.Signer, error)
+	// proposals stores the pull requests of destinations. host returns the client of a branch's Git host with its current credentials.
+	proposals *proposal.Log
+	host      func(context.Context, branchKey) (githost.Host, error)
+	// proposalInterval is the shortest time between two updates of a pull request.
+	proposalInterval time.Duration
 	// retry is the delay after the first error.
 	retry time.Duration
 	// pollInterval is how often the remote is polled without a trigger.

@@ -108,7 +108,7 @@ func (s *Sources) Open(ctx context.Context, destination *v1alpha1.GitDestination
 		system = found
 	}
 	return &Source{
-		Remote: remote, Repository: config.UID, Generation: config.Generation, Branch: destination.Spec.Branch,
+		Remote: remote, Repository: config.UID, Generation: config.Generation, Branch: plan.branch.branch,
 		Folder: destination.Spec.BaseFolder, Marker: plan.file(markerPath),
 		Written: claim != nil && claim.State == v1alpha1.ClaimWritten && placeOf(claim) == plan.place(),
 		owner: v1alpha1.OwnerMarker{

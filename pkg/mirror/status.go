@@ -47,6 +47,12 @@ func newRecord(
 	}
 	status.Objects = max(status.Files-status.OrphansHeld, 0)
 	status.Owner = now.owner.DeepCopy()
+	if state := d.proposal.Load(); state != nil && p.object.PullRequest() != nil {
+		status.Proposal = state.newest.DeepCopy()
+		if failure == nil && !state.problem.IsZero() {
+			status.LastError = printable.Text(state.problem.Message)
+		}
+	}
 	status.Syncs = d.seeds.syncReports()
 	status.Watches = watchReports(d, now.files, watching)
 	return &v1alpha1.GitDestinationStatus{
@@ -94,9 +100,16 @@ func summarize(d *destination, failure error) string {
 		return "Comparing with the cluster"
 	case pending.Rows > 0:
 		return pendingText(pending.Rows)
-	default:
-		return "Up to date"
 	}
+	if state := d.proposal.Load(); state != nil && p.object.PullRequest() != nil {
+		switch sentence := state.describe(); {
+		case !state.problem.IsZero():
+			return "Not proposed: " + state.problem.Message
+		case sentence != "":
+			return sentence
+		}
+	}
+	return "Up to date"
 }
 
 // stateOfFailure returns the state of a destination that an error blocks. Retries alone do not help if a user must change something.

@@ -134,6 +134,14 @@ func (r *syncRun) settle() {
 	}
 }
 
+// isRequested reports whether a request waits for the comparison of a type, or whether the type is not selected any more.
+func (s *seeds) isRequested(t schema.GroupVersionResource) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	state, selected := s.types[t]
+	return !selected || len(state.runs) > 0
+}
+
 func (r *syncRun) over() bool { return r.progress.CompletionTime != nil }
 
 // swept records the result of a sweep, or that there is none now. It reports whether a request was waiting for it.

@@ -44,6 +44,7 @@ type worker struct {
 	comparer *comparer
 	sweeper  *sweeper
 	refusals *refusals
+	proposer *proposer
 	// writing are the members that owned their folder in the last cycle.
 	writing []member
 	race    *race
@@ -81,6 +82,7 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		author: services.author, marks: services.marks, memory: services.memory, remote: w.remote, race: race, pusher: seeds, changed: services.changed,
 		event: services.event,
 	}
+	w.proposer = newProposer(key, services, w.remote, w.lease)
 	w.sweeper = &sweeper{remote: w.remote, pusher: seeds, changed: services.changed}
 	return w
 }

@@ -133,6 +133,9 @@ func (b *Branch) Missing() bool {
 	return b.base != nil && len(b.base.ahead) > 0 && b.remoteTip.IsZero()
 }
 
+// BaseTree returns the files of the base. The branch must have one.
+func (b *Branch) BaseTree() *Tree { return &Tree{root: b.base.root} }
+
 // BaseTip returns the last known tip of the base; zero without a base.
 func (b *Branch) BaseTip() Hash {
 	if b.base == nil {

@@ -23,7 +23,7 @@ func (b *Branch) Rebase(after Hash, sign func(commit []byte) (string, error)) er
 	b.rollback()
 	kept := b.base.ahead
 	if at := slices.IndexFunc(kept, func(c aheadCommit) bool { return c.hash == after }); at >= 0 {
-		kept = kept[at+1:]
+		kept, b.base.since = kept[at+1:], after
 	}
 	from := b.pushed
 	b.startAnew()
@@ -102,7 +102,12 @@ func writeSignature(header *bytes.Buffer, signature string) {
 }
 
 // StartAnew drops everything that the base lacks: the branch is at its base, and the next push replaces the remote's branch.
-func (b *Branch) StartAnew() { b.startAnew() }
+func (b *Branch) StartAnew() {
+	if !b.remoteTip.IsZero() {
+		b.base.since = b.remoteTip
+	}
+	b.startAnew()
+}
 
 // Recreate creates the branch again at the remote, which has lost it, with the commits that it had. It fails with an Error of the kind
 // Rejected if the remote has lost these, too.

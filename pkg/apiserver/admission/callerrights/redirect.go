@@ -39,7 +39,9 @@ func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDes
 
 // hasOtherReaders reports whether a destination sends content to readers to whom it did not send it before.
 func hasOtherReaders(o, before *v1alpha1.GitDestination) bool {
-	return repositoryOf(o) != repositoryOf(before) || o.Spec.Branch != before.Spec.Branch || showsMoreSecrets(&o.Spec, &before.Spec)
+	branch, base := o.Branches()
+	branchBefore, baseBefore := before.Branches()
+	return repositoryOf(o) != repositoryOf(before) || branch != branchBefore || base != baseBefore || showsMoreSecrets(&o.Spec, &before.Spec)
 }
 
 // showsMoreSecrets reports whether the values of Secrets can be read by more users than before.
@@ -63,11 +65,17 @@ func recipientsOf(spec *v1alpha1.GitDestinationSpec) []string {
 	return spec.Encryption.AgeRecipients
 }
 
+// isReachedOtherwise reports whether a repository is reached with other credentials, through another proxy, or has its pull requests at
+// another API.
+func isReachedOtherwise(spec, before *v1alpha1.GitRepoConfigSpec) bool {
+	return !equality.Semantic.DeepEqual(spec.SecretRef, before.SecretRef) || spec.Provider != before.Provider ||
+		!equality.Semantic.DeepEqual(spec.ProxySecretRef, before.ProxySecretRef) || !equality.Semantic.DeepEqual(spec.Host, before.Host)
+}
+
 // redirectedByRepository returns the permissions for what existing rules send to a new repository (before is nil), to one with
 // another location than before, or to one that admits more destinations or rules.
 func (p *Plugin) redirectedByRepository(ctx context.Context, o, before *v1alpha1.GitRepoConfig) ([]access.Permission, error) {
-	redirected := before == nil || o.Spec.RepoURL != before.Spec.RepoURL ||
-		!equality.Semantic.DeepEqual(o.Spec.SecretRef, before.Spec.SecretRef)
+	redirected := before == nil || o.Spec.RepoURL != before.Spec.RepoURL || isReachedOtherwise(&o.Spec, &before.Spec)
 	if !redirected && equality.Semantic.DeepEqual(o.Spec.AccessPolicy, before.Spec.AccessPolicy) {
 		return nil, nil
 	}

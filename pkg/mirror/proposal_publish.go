@@ -1,0 +1,209 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
+)
+
+// publish brings the pull request to the state of the branch: it opens one, updates its text, or closes it if there is no difference. It
+// returns when to call it again; zero means that only a change of the branch needs it.
+func (p *proposer) publish(ctx context.Context, members []member) (time.Time, error) {
+	if !p.used() {
+		return time.Time{}, nil
+	}
+	m, branch, now := members[0], p.remote.branch, time.Now()
+	state := branchState{branch.Tip(), branch.BaseTip(), m.plan.object.Generation}
+	switch {
+	case now.Before(p.retryAt):
+		return p.retryAt, nil
+	case state == p.published && p.retryAt.IsZero() && len(m.destination.withheld.all()) == len(p.stored):
+		return p.overdueAt(m), nil
+	}
+	proposed := branch.Proposed(gitrepo.Hash{})
+	if err := p.storeWithheld(ctx, m, proposed); err != nil {
+		return time.Time{}, err
+	}
+	changes := p.changesOf(m, proposed)
+	if p.record.Open() && len(changes) > 0 && now.Before(p.updateAt) {
+		p.show(m, len(changes))
+		return p.updateAt, nil
+	}
+	if err := p.serve(ctx, m, changes); err != nil {
+		if stored, ok := isStoreError(err); ok {
+			return time.Time{}, stored
+		}
+		p.failed(ctx, m, err)
+		return p.retryAt, nil
+	}
+	p.published, p.updateAt = state, time.Now().Add(p.interval)
+	p.succeeded(m, len(changes))
+	return p.overdueAt(m), nil
+}
+
+// storeError is an error of the store, which the worker retries, unlike one of the host.
+type storeError struct{ error }
+
+func (e storeError) Unwrap() error { return e.error }
+
+func isStoreError(err error) (error, bool) {
+	stored, ok := err.(storeError) //nolint:errorlint // It is never wrapped.
+	return stored.error, ok
+}
+
+// overdueAt returns when the open pull request gets too old; zero if it is, or cannot.
+func (p *proposer) overdueAt(m member) time.Time {
+	delivery := m.plan.object.PullRequest()
+	if !p.record.Open() || delivery == nil || delivery.MaxOpenAge == nil {
+		return time.Time{}
+	}
+	if at := p.record.Opened.Add(delivery.MaxOpenAge.Duration); at.After(time.Now()) {
+		return at
+	}
+	return time.Time{}
+}
+
+// serve opens, updates or closes the pull request.
+func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Change) error {
+	delivery := m.plan.object.PullRequest()
+	open := p.record.Open()
+	if delivery == nil || !open && len(changes) == 0 || open && len(changes) == 0 && delivery.CloseWhenEqual != nil && !*delivery.CloseWhenEqual {
+		return nil
+	}
+	host, err := p.connect(ctx, p.key)
+	if err != nil {
+		return err
+	}
+	about := proposal.About{
+		Destination: m.destination.key.String(), Cluster: p.cluster(), Folder: m.plan.object.Spec.BaseFolder,
+		Title: delivery.Title, Body: delivery.Body,
+	}
+	content := githost.Content{
+		Title: about.TitleText(), Body: about.BodyText(changes), Labels: delivery.Labels, Reviewers: delivery.Reviewers, Draft: delivery.Draft,
+	}
+	switch {
+	case len(changes) == 0:
+		return p.closeEqual(ctx, m, host)
+	case !open:
+		return p.create(ctx, m, host, content)
+	}
+	return p.update(ctx, host, content)
+}
+
+// create opens a pull request. That it begins to is stored first.
+func (p *proposer) create(ctx context.Context, m member, host githost.Host, content githost.Content) error {
+	if p.record.Creating.IsZero() {
+		next := p.record
+		next.Creating = time.Now()
+		if err := p.write(ctx, next); err != nil {
+			return storeError{err}
+		}
+	}
+	failpoint.Reach("proposal-noted")
+	created, err := host.Create(ctx, p.key.branch, p.key.base, content)
+	if created == nil {
+		return err
+	}
+	failpoint.Reach("proposal-created")
+	if stored := p.opened(ctx, created); stored != nil {
+		return storeError{stored}
+	}
+	failpoint.Reach("proposal-recorded")
+	p.current, p.checkAt = created, time.Now().Add(p.poll)
+	p.event(m.plan.object, corev1.EventTypeNormal, reasonProposalOpened, fmt.Sprintf("Opened pull request #%d: %s", created.Number, created.URL))
+	return err
+}
+
+// update writes the text of the pull request.
+func (p *proposer) update(ctx context.Context, host githost.Host, content githost.Content) error {
+	if p.record.Closing {
+		next := p.record
+		next.Closing = false
+		if err := p.write(ctx, next); err != nil {
+			return storeError{err}
+		}
+	}
+	if p.current == nil {
+		current, err := host.Get(ctx, p.record.Number)
+		if err != nil {
+			return err
+		}
+		p.current = current
+	}
+	if p.current.State != githost.Open {
+		p.checkAt = time.Time{} // The next cycle settles its end.
+		return nil
+	}
+	updated, err := host.Update(ctx, p.current, content)
+	if updated != nil {
+		p.current = updated
+	}
+	return err
+}
+
+// closeEqual closes the pull request, which has no difference to its base any more.
+func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) error {
+	next := p.record
+	next.Closing = true
+	if err := p.write(ctx, next); err != nil {
+		return storeError{err}
+	}
+	if err := host.Comment(ctx, p.record.Number, fmt.Sprintf("equal-%d", p.record.Number), proposal.EqualComment); err != nil {
+		return err
+	}
+	failpoint.Reach("proposal-commented")
+	closed, err := host.Close(ctx, p.record.Number)
+	if err != nil {
+		return err
+	}
+	failpoint.Reach("proposal-closed")
+	next.State, next.Closing, next.Changes, next.Ended = v1alpha1.ProposalEqual, false, 0, time.Now()
+	if closed.State == githost.Merged {
+		next.State, next.EndedBy = v1alpha1.ProposalMerged, closed.EndedBy
+	}
+	if err := p.write(ctx, next); err != nil {
+		return storeError{err}
+	}
+	p.current = nil
+	p.announce(m, next)
+	return nil
+}
+
+// changesOf returns the objects in which the branch differs from its base, and other files but the marker.
+func (p *proposer) changesOf(m member, proposed []gitrepo.ProposedFile) []proposal.Change {
+	base := m.plan.object.Spec.BaseFolder
+	var changes []proposal.Change
+	for _, file := range proposed {
+		below := strings.TrimPrefix(strings.TrimPrefix(file.Path, base), "/")
+		if below == markerPath {
+			continue
+		}
+		change := proposal.Change{
+			Operation: "changed", Object: below, Author: file.Author, Time: file.Time, Commit: file.Commit.String()[:12],
+			URL: commitURL(m.plan, file.Commit),
+		}
+		if managed, ok := parseManaged(below); ok {
+			change.Object = managed.object.String()
+		}
+		switch {
+		case file.Base.IsZero():
+			change.Operation = "added"
+		case file.Hash.IsZero():
+			change.Operation = "removed"
+		}
+		changes = append(changes, change)
+	}
+	return changes
+}

@@ -1,0 +1,405 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/klog/v2"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
+	"github.com/configbutler/slipstream/pkg/store/failpoint"
+)
+
+// proposalInterval is the shortest time between two updates of the text of a pull request, so that a burst of changes costs the host few
+// requests.
+const proposalInterval = 10 * time.Second
+
+// proposer keeps one pull request from the branch of a destination's own to its base, as long as the two differ.
+//
+// The worker calls it between its other work: settle before changes are staged, which starts the branch anew after a merge or a
+// decline and rebases it when the base has moved, and publish when everything is pushed, which opens, updates or closes the pull request.
+// An error of the host delays only the pull request: changes are pushed to the branch meanwhile.
+//
+// A process that dies at any step leaves a record from which the next goes on: Creating and Closing are stored before the call, and
+// what has ended is stored before the branch is replaced.
+type proposer struct {
+	key    branchKey
+	log    *proposal.Log
+	remote *remoteBranch
+	lease  *branchLease
+	// connect returns the client of the host with its current credentials.
+	connect func(context.Context, branchKey) (githost.Host, error)
+	// cluster is the name of the cluster in texts.
+	cluster func() string
+	// changed requests an update of conditions; event records an Event of a destination.
+	changed func()
+	event   func(destination *v1alpha1.GitDestination, eventType, reason, message string)
+	// interval is proposalInterval, poll how often the host is asked without a trigger.
+	interval, poll time.Duration
+
+	// uid is the destination of record and stored; empty before they have been read.
+	uid    types.UID
+	record proposal.Record
+	// stored are the declined files as they were last stored.
+	stored proposal.Declined
+	// current is the open pull request as the host last had it; nil if that is unknown.
+	current *githost.PullRequest
+	// checkAt is when the host is asked again, updateAt the earliest time of the next update.
+	checkAt, updateAt time.Time
+	backoff           wait.Backoff
+	// retryAt is the time of the next attempt after an error; zero without one.
+	retryAt time.Time
+	// published is the state of the branch that the pull request was last brought to.
+	published branchState
+}
+
+// branchState identifies the commits of a branch and its base, and the plan that describes them.
+type branchState struct {
+	tip, base  gitrepo.Hash
+	generation int64
+}
+
+func newProposer(key branchKey, services *branchServices, remote *remoteBranch, lease *branchLease) *proposer {
+	return &proposer{
+		key: key, log: services.proposals, remote: remote, lease: lease, connect: services.host,
+		cluster: func() string { return services.identity.ClusterUID },
+		changed: services.changed, event: services.event, interval: services.proposalInterval, poll: services.pollInterval,
+		backoff: newBackoff(services.retry),
+	}
+}
+
+// used reports whether the branch is proposed to another.
+func (p *proposer) used() bool { return p.key.base != "" }
+
+// restore reads what is stored of the destination, before the branch is loaded.
+func (p *proposer) restore(ctx context.Context, members []member) error {
+	if !p.used() || p.uid == members[0].destination.uid {
+		return nil
+	}
+	d := members[0].destination
+	place := members[0].plan.place()
+	record, declined, err := p.log.Read(ctx, d.uid, place.repository+" "+p.key.branch+" "+p.key.base)
+	if err != nil {
+		return err
+	}
+	p.uid, p.record, p.stored, p.current, p.checkAt = d.uid, record, declined, nil, time.Time{}
+	p.remote.since = record.Since
+	d.withheld.set(declined)
+	p.show(members[0], 0)
+	return nil
+}
+
+// asked ends the withholding of files whose types are compared at the request of a user, and lets the host be asked at once.
+func (p *proposer) asked(m member) {
+	if !p.used() {
+		return
+	}
+	p.checkAt, p.retryAt = time.Time{}, time.Time{}
+	base := m.plan.object.Spec.BaseFolder
+	m.destination.withheld.releaseIf(func(path string, _ gitrepo.Hash) bool {
+		file, managed := parseManaged(strings.TrimPrefix(strings.TrimPrefix(path, base), "/"))
+		return !managed || m.destination.seeds.isRequested(file.object.GroupVersionResource())
+	})
+}
+
+// settle brings the branch to its base after the pull request has ended, and when the base has moved.
+func (p *proposer) settle(ctx context.Context, members []member) error {
+	if !p.used() {
+		return nil
+	}
+	m, branch := members[0], p.remote.branch
+	if err := p.check(ctx, m); err != nil {
+		return err
+	}
+	if branch.Missing() {
+		if err := p.recreate(ctx); err != nil {
+			return err
+		}
+	}
+	if branch.Behind() {
+		return p.rebase(ctx, gitrepo.Hash{})
+	}
+	return nil
+}
+
+// check asks the host for the pull request if that is due, or the branch is missing, and settles one that has ended.
+func (p *proposer) check(ctx context.Context, m member) error {
+	missing := p.remote.branch.Missing()
+	known := p.record.Open() || !p.record.Creating.IsZero()
+	if !known || !missing && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
+		return nil
+	}
+	host, err := p.connect(ctx, p.key)
+	if err != nil {
+		return p.failedCheck(ctx, m, missing, err)
+	}
+	found, err := p.find(ctx, host)
+	if err != nil {
+		return p.failedCheck(ctx, m, missing, err)
+	}
+	p.checkAt = time.Now().Add(p.poll)
+	if found == nil {
+		return nil // It was not opened.
+	}
+	if found.Number != p.record.Number || !p.record.Open() {
+		if err := p.opened(ctx, found); err != nil {
+			return err
+		}
+	}
+	p.current = found
+	switch found.State {
+	case githost.Merged:
+		return p.end(ctx, m, found, v1alpha1.ProposalMerged)
+	case githost.Closed:
+		state := v1alpha1.ProposalDeclined
+		if p.record.Closing {
+			state = v1alpha1.ProposalEqual
+		}
+		return p.end(ctx, m, found, state)
+	case githost.Open:
+	}
+	return nil
+}
+
+// failedCheck records an error of the host. Without the branch it must be known whether its pull request was merged.
+func (p *proposer) failedCheck(ctx context.Context, m member, missing bool, err error) error {
+	p.failed(ctx, m, err)
+	if missing {
+		return fmt.Errorf("the branch does not exist any more, and its pull request cannot be read: %w", err)
+	}
+	return nil
+}
+
+// creationSkew is how much later than the host's the clock of this server may be.
+const creationSkew = 10 * time.Minute
+
+// find returns the newest pull request of the record; nil if it began to open one that does not exist.
+func (p *proposer) find(ctx context.Context, host githost.Host) (*githost.PullRequest, error) {
+	if p.record.Open() {
+		found, err := host.Get(ctx, p.record.Number)
+		if !isNotFound(err) {
+			return found, err
+		}
+		// If the repository is found, the pull request was deleted, which counts as a decline.
+		found, err = host.Newest(ctx, p.key.branch, p.key.base, p.record.Opened.Add(-creationSkew))
+		if err == nil && (found == nil || found.Number < p.record.Number) {
+			found = &githost.PullRequest{Number: p.record.Number, URL: p.record.URL, State: githost.Closed, Created: p.record.Opened}
+		}
+		return found, err
+	}
+	found, err := host.Newest(ctx, p.key.branch, p.key.base, p.record.Creating.Add(-creationSkew))
+	if err == nil && found != nil && found.Number <= p.record.Number {
+		return nil, nil
+	}
+	return found, err
+}
+
+func isNotFound(err error) bool {
+	var refusal *githost.Error
+	return errors.As(err, &refusal) && refusal.Kind == githost.NotFound
+}
+
+// opened records a pull request that is open, or was.
+func (p *proposer) opened(ctx context.Context, found *githost.PullRequest) error {
+	next := p.record
+	next.Number, next.URL, next.Opened, next.State = found.Number, found.URL, found.Created, v1alpha1.ProposalOpen
+	next.Creating, next.Closing, next.Changes, next.Ended, next.EndedBy = time.Time{}, false, 0, time.Time{}, ""
+	return p.write(ctx, next)
+}
+
+// write stores a record.
+func (p *proposer) write(ctx context.Context, next proposal.Record) error {
+	if err := p.log.Write(ctx, p.uid, next); err != nil {
+		return err
+	}
+	p.record = next
+	return nil
+}
+
+// end records the end of the pull request, and starts the branch anew with the commits that it did not have.
+func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest, state v1alpha1.ProposalState) error {
+	branch := p.remote.branch
+	through := lastCommitOf(found, branch.Ahead())
+	files := branch.Proposed(through)
+	next := p.record
+	next.State, next.Ended, next.EndedBy, next.Changes = state, found.Ended, found.EndedBy, int64(len(files))
+	next.Closing = false
+	if next.Ended.IsZero() {
+		next.Ended = time.Now()
+	}
+	if !through.IsZero() {
+		next.Since = through
+	}
+	if state == v1alpha1.ProposalDeclined {
+		declined := m.destination.withheld.all()
+		if declined == nil {
+			declined = proposal.Declined{}
+		}
+		for _, file := range files {
+			if file.Path != m.plan.file(markerPath) {
+				declined[file.Path] = file.Hash
+			}
+		}
+		next.Declined = &proposal.Ending{Number: found.Number, By: found.EndedBy, Time: next.Ended}
+		if err := p.withhold(ctx, m, declined); err != nil {
+			return err
+		}
+	}
+	if err := p.write(ctx, next); err != nil {
+		return err
+	}
+	failpoint.Reach("proposal-ended")
+	p.current, p.remote.since = nil, next.Since
+	p.announce(m, next)
+	p.show(m, 0)
+	if branch.Missing() {
+		branch.StartAnew()
+		return nil
+	}
+	return p.rebase(ctx, through)
+}
+
+// withhold stores declined files, and withholds them.
+func (p *proposer) withhold(ctx context.Context, m member, declined proposal.Declined) error {
+	if err := p.log.WriteDeclined(ctx, p.uid, p.stored, declined); err != nil {
+		return err
+	}
+	p.stored = declined
+	m.destination.withheld.set(declined)
+	return nil
+}
+
+// lastCommitOf returns the last commit that a pull request had when it ended: that which the host names or, if the branch does not have
+// it, the last that is not younger. Zero means none.
+func lastCommitOf(found *githost.PullRequest, ahead []gitrepo.AheadCommit) gitrepo.Hash {
+	if found.State == githost.Merged && found.HeadSHA != "" {
+		head := gitrepo.ParseHash(found.HeadSHA)
+		if slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == head }) {
+			return head
+		}
+	}
+	for _, commit := range slices.Backward(ahead) {
+		if found.Ended.IsZero() || !commit.Time.After(found.Ended) {
+			return commit.Hash
+		}
+	}
+	return gitrepo.Hash{}
+}
+
+// recreate creates the branch again, which somebody has deleted although its pull request is open, or none is. If the remote has lost the
+// commits, too, the comparisons with the cluster make the changes again.
+func (p *proposer) recreate(ctx context.Context) error {
+	err := p.lease.during(ctx, p.remote.branch.Recreate)
+	var git *gitrepo.Error
+	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
+		klog.FromContext(ctx).Info("The remote has lost the branch and its commits; it starts anew from its base", "reason", err.Error())
+		p.remote.branch.StartAnew()
+		return nil
+	}
+	return err
+}
+
+// rebase puts the commits after one, or all if it is zero, on the tip of the base.
+func (p *proposer) rebase(ctx context.Context, after gitrepo.Hash) error {
+	branch := p.remote.branch
+	if err := branch.Rebase(after, p.remote.sign); err != nil {
+		return err
+	}
+	err := p.lease.during(ctx, func(ctx context.Context) error {
+		_, err := branch.Push(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	failpoint.Reach("proposal-rebased")
+	klog.FromContext(ctx).Info("Rebased the branch", "base", p.key.base, "commits", len(branch.Ahead()))
+	return nil
+}
+
+// announce records an Event of the end of a pull request.
+func (p *proposer) announce(m member, ended proposal.Record) {
+	by := ""
+	if ended.EndedBy != "" {
+		by = " by " + ended.EndedBy
+	}
+	switch ended.State {
+	case v1alpha1.ProposalMerged:
+		p.event(m.plan.object, corev1.EventTypeNormal, reasonProposalMerged, fmt.Sprintf("Pull request #%d was merged%s", ended.Number, by))
+	case v1alpha1.ProposalDeclined:
+		p.event(m.plan.object, corev1.EventTypeWarning, v1alpha1.ConditionProposalDeclined, fmt.Sprintf(
+			"Pull request #%d was closed%s without a merge; its changes are not proposed again until their objects change", ended.Number, by))
+	case v1alpha1.ProposalEqual:
+		p.event(m.plan.object, corev1.EventTypeNormal, reasonProposalClosed, fmt.Sprintf(
+			"Pull request #%d was closed, because there is no difference to branch %s any more", ended.Number, p.key.base))
+	case v1alpha1.ProposalOpen:
+	}
+}
+
+// failed records an error of the host, and when to try again.
+func (p *proposer) failed(ctx context.Context, m member, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	delay := p.backoff.Step()
+	var refusal *githost.Error
+	if errors.As(err, &refusal) && refusal.RetryAfter > delay {
+		delay = refusal.RetryAfter
+	}
+	p.retryAt = time.Now().Add(delay)
+	klog.FromContext(ctx).Error(err, "Failed to serve the pull request", "retryAfter", delay.Round(time.Millisecond))
+	countRetry(err)
+	state := *m.destination.proposal.Load()
+	state.problem = proposalProblem(err)
+	m.destination.proposal.Store(&state)
+	p.changed()
+}
+
+// succeeded records that the pull request is as it should be.
+func (p *proposer) succeeded(m member, changes int) {
+	p.backoff, p.retryAt = newBackoff(retryMin), time.Time{}
+	p.show(m, changes)
+}
+
+// storeWithheld stores the withheld files if events and comparisons have released some, or the base has what was declined.
+func (p *proposer) storeWithheld(ctx context.Context, m member, proposed []gitrepo.ProposedFile) error {
+	if len(p.stored) == 0 {
+		return nil
+	}
+	for _, file := range proposed {
+		m.destination.withheld.release(file.Path)
+	}
+	base := p.remote.branch.BaseTree()
+	m.destination.withheld.releaseIf(func(path string, hash gitrepo.Hash) bool {
+		inBase, _ := base.Lookup(path)
+		return inBase == hash
+	})
+	now := m.destination.withheld.all()
+	if maps.Equal(now, p.stored) {
+		return nil
+	}
+	if err := p.log.WriteDeclined(ctx, p.uid, p.stored, now); err != nil {
+		return err
+	}
+	p.stored = now
+	if len(now) > 0 || p.record.Declined == nil {
+		return nil
+	}
+	next := p.record
+	next.Declined = nil
+	return p.write(ctx, next)
+}

@@ -1,0 +1,422 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/githosttest"
+)
+
+// head is the branch of the destination of world.
+const head = "slipstream/shop/main"
+
+// proposing is a fixture whose destination proposes its changes to main at a Git host.
+type proposing struct {
+	*fixture
+	api *githosttest.Server
+}
+
+// newProposing starts a mirror that proposes to main, which has the file docs.
+func newProposing(t *testing.T, kind githosttest.Kind, prepare ...func(*fixture)) *proposing {
+	t.Helper()
+	p := &proposing{}
+	p.fixture = newFixture(t, append([]func(*fixture){perChange, func(s *fixture) {
+		p.fixture = s
+		p.api = githosttest.New(t, kind, githosttest.WithBranches(func(branch string) (string, bool) {
+			sha, err := s.run("rev-parse", "--verify", "refs/heads/"+branch)
+			return sha, err == nil
+		}))
+		s.pollInterval = 50 * time.Millisecond
+		s.host = func(context.Context, branchKey) (githost.Host, error) {
+			return githost.New(githost.Options{
+				Kind: githost.Kind(kind), RepoURL: p.api.RepoURL, APIURL: p.api.APIURL,
+				Client: &http.Client{Transport: dying{s.process, p.api.Client().Transport}},
+				Token: func(context.Context) (githost.Token, error) {
+					return githost.Token{Value: githosttest.Token, Basic: kind == githosttest.AzureDevOps}, nil
+				},
+			})
+		}
+		s.in.repositories[0].Spec.AllowedBranches = []string{"slipstream/*/*"}
+		s.in.destinations[0].Spec.Delivery = &v1alpha1.Delivery{
+			Type: v1alpha1.DeliveryPullRequest, PullRequest: &v1alpha1.PullRequestDelivery{BranchPrefix: "slipstream/", Labels: []string{"mirror"}},
+		}
+		seed := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(s.git.root, "shop.git"), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		s.mustRun("init", "--quiet", "--bare", "--initial-branch=main", ".")
+		s.mustRun("config", "http.receivepack", "true")
+		s.mustRun("clone", "--quiet", ".", seed)
+		if err := writeFile(seed, "docs", "read me"); err != nil {
+			t.Fatal(err)
+		}
+		s.mustRun("-C", seed, "add", "--all")
+		s.mustRun("-C", seed, "commit", "--quiet", "--message=first")
+		s.mustRun("-C", seed, "push", "--quiet", "origin", "HEAD:main")
+	}}, prepare...)...)
+	return p
+}
+
+// dying is a transport that fails once the process is dead, and at which the process can die.
+type dying struct {
+	process *process
+	http.RoundTripper
+}
+
+// RoundTrip makes the request.
+func (d dying) RoundTrip(request *http.Request) (*http.Response, error) {
+	write := ""
+	if request.Method != http.MethodGet {
+		write = " writing"
+	}
+	if err := d.process.reach("before" + write + " call"); err != nil {
+		return nil, err
+	}
+	response, err := d.RoundTripper.RoundTrip(request)
+	if dead := d.process.reach("after" + write + " call"); dead != nil && err == nil {
+		_ = response.Body.Close()
+		return nil, dead
+	}
+	return response, err
+}
+
+// proposed waits until the branch of the destination has what the rule selects and is on top of main, and the newest pull request is open
+// and says so.
+func (p *proposing) proposed(number int64, changes int) githosttest.PullRequest {
+	p.t.Helper()
+	p.holds(head, "clusters/a", inShop)
+	var found githosttest.PullRequest
+	testkit.Eventually(p.t, fmt.Sprintf("pull request %d with %d changes", number, changes), func() error {
+		all := p.api.PullRequests()
+		if len(all) == 0 || all[len(all)-1].Number != number {
+			return fmt.Errorf("%d pull requests", len(all))
+		}
+		found = all[len(all)-1]
+		if found.State != githosttest.Open || !strings.Contains(found.Body, fmt.Sprintf("%d change", changes)) {
+			return fmt.Errorf("%s: %s", found.State, found.Body)
+		}
+		if rows := strings.Count(found.Body, "\n| ") - 2; rows != min(changes, 200) {
+			return fmt.Errorf("%d rows: %s", rows, found.Body)
+		}
+		if _, err := p.run("merge-base", "--is-ancestor", "main", head); err != nil {
+			return errors.New("the branch is not on top of main")
+		}
+		return nil
+	})
+	p.atMostOneOpen()
+	return found
+}
+
+func (p *proposing) atMostOneOpen() {
+	p.t.Helper()
+	open := 0
+	for _, found := range p.api.PullRequests() {
+		if found.State == githosttest.Open {
+			open++
+		}
+	}
+	if open > 1 {
+		p.t.Errorf("%d pull requests are open", open)
+	}
+}
+
+// state waits for a pull request's state in the status.
+func (p *proposing) state(want v1alpha1.ProposalState) *v1alpha1.Proposal {
+	p.t.Helper()
+	var got *v1alpha1.Proposal
+	testkit.Eventually(p.t, string(want), func() error {
+		if got = p.record("main").Proposal; got == nil || got.State != want {
+			return fmt.Errorf("proposal %+v", got)
+		}
+		return nil
+	})
+	return got
+}
+
+// says waits for a sentence in the status.
+func (p *proposing) says(want string) {
+	p.t.Helper()
+	testkit.Eventually(p.t, want, func() error {
+		if got := p.record("main").State; got != want {
+			return fmt.Errorf("state %q", got)
+		}
+		return nil
+	})
+}
+
+func (p *proposing) condition(kind string) metav1.Condition {
+	d := p.destination("main")
+	found := meta.FindStatusCondition(destinationConditions(d, p.publisher.failure(d), p.router.authors.reports(time.Now()), nil), kind)
+	if found == nil {
+		return metav1.Condition{}
+	}
+	return *found
+}
+
+// merge merges the branch of the destination into main, as a host does.
+func (p *proposing) merge(number int64, arguments ...string) {
+	p.t.Helper()
+	o := p.otherWriter()
+	for _, step := range append([][]string{{"fetch", "--quiet"}}, append([][]string{append([]string{"merge", "--quiet"}, arguments...)},
+		[]string{"commit", "--quiet", "--allow-empty", "--message=merged"}, []string{"push", "--quiet", "origin", "HEAD:main"})...) {
+		if err := o.git(step...); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	p.api.Merge(number, "alice")
+}
+
+func TestProposals(t *testing.T) {
+	for _, kind := range githosttest.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newProposing(t, kind)
+			p.cluster.put(configMap("a"), "1")
+			first := p.proposed(1, 1)
+			if first.Head != head || first.Base != "main" || !strings.Contains(first.Body, "| added | `v1/configmaps shop/a` |") {
+				t.Errorf("pull request %+v", first)
+			}
+			p.cluster.put(configMap("b"), "1")
+			p.cluster.put(configMap("a"), "2")
+			p.proposed(1, 2)
+			p.says("2 changes proposed in #1")
+			if files, err := p.files("main"); err != nil || len(files) != 1 {
+				t.Errorf("main has %v, error %v", files, err)
+			}
+
+			p.merge(1, "--squash", "origin/"+head)
+			merged := p.state(v1alpha1.ProposalMerged)
+			if merged.EndedBy != "alice" && kind != githosttest.Gitea {
+				t.Errorf("merged by %q", merged.EndedBy)
+			}
+			p.says("Up to date")
+			p.cluster.put(configMap("b"), "2")
+			p.cluster.remove(configMap("a"))
+			second := p.proposed(2, 2)
+			for _, row := range []string{"| removed | `v1/configmaps shop/a` |", "| changed | `v1/configmaps shop/b` |"} {
+				if !strings.Contains(second.Body, row) {
+					t.Errorf("body lacks %s:\n%s", row, second.Body)
+				}
+			}
+		})
+	}
+}
+
+func TestDeclinedProposal(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.cluster.put(configMap("b"), "1")
+	p.proposed(1, 2)
+	p.api.CloseBy(1, "alice")
+	p.state(v1alpha1.ProposalDeclined)
+	p.says("2 changes declined in #1")
+	declined := p.condition(v1alpha1.ConditionProposalDeclined)
+	if declined.Status != metav1.ConditionTrue || !strings.Contains(declined.Message, "#1 was closed without a merge by alice") {
+		t.Errorf("condition %+v", declined)
+	}
+	// Neither a comparison nor another process proposes them again.
+	p.stop()
+	p.start()
+	p.idle()
+	p.says("2 changes declined in #1")
+	if all := p.api.PullRequests(); len(all) != 1 {
+		t.Fatalf("%d pull requests", len(all))
+	}
+	// A change of another object is proposed alone.
+	p.cluster.put(configMap("c"), "1")
+	testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
+	if body := p.api.PullRequests()[1].Body; !strings.Contains(body, "1 change of") || strings.Contains(body, "shop/a`") {
+		t.Errorf("body: %s", body)
+	}
+	// The object changes.
+	p.cluster.put(configMap("a"), "2")
+	testkit.EventuallyTrue(t, "the change", func() bool { return strings.Contains(p.api.PullRequests()[1].Body, "2 changes of") })
+	// A user asks.
+	p.ask("now", false)
+	p.proposed(2, 3)
+	testkit.EventuallyTrue(t, "nothing is withheld", func() bool {
+		return p.condition(v1alpha1.ConditionProposalDeclined).Status == metav1.ConditionFalse
+	})
+}
+
+func TestBaseOfProposalMoves(t *testing.T) {
+	p := newProposing(t, githosttest.GitLab)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	other := p.otherWriter()
+	if err := other.edit("theirs", other.write("docs", "new")); err != nil {
+		t.Fatal(err)
+	}
+	p.proposed(1, 1)
+	// Others change the folder: it is proposed to change that back.
+	if err := other.edit("theirs", other.write("clusters/a/core/v1/configmaps/shop/z.yaml", "foreign")); err != nil {
+		t.Fatal(err)
+	}
+	p.proposed(1, 2)
+	// The base gets what is proposed in another way: nothing is left to merge.
+	files := p.mustRun("show", head+":clusters/a/core/v1/configmaps/shop/a.yaml")
+	err := other.edit("by hand", func() error {
+		if err := other.git("rm", "--quiet", "clusters/a/core/v1/configmaps/shop/z.yaml"); err != nil {
+			return err
+		}
+		return other.write("clusters/a/core/v1/configmaps/shop/a.yaml", files+"\n")()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.state(v1alpha1.ProposalEqual)
+	closed := p.api.PullRequests()[0]
+	if closed.State != githosttest.Closed || len(closed.Comments) != 1 || !strings.Contains(closed.Comments[0], "nothing to merge") {
+		t.Errorf("pull request %+v", closed)
+	}
+	p.says("Up to date")
+	// Its history is rewritten.
+	p.cluster.put(configMap("a"), "2")
+	p.proposed(2, 1)
+	p.mustRun("update-ref", "refs/heads/main", "main~2")
+	testkit.EventuallyTrue(t, "the object is missing in the base", func() bool {
+		return strings.Contains(p.proposed(2, 1).Body, "| added | `v1/configmaps shop/a` |")
+	})
+}
+
+func TestBranchOfProposalIsDeleted(t *testing.T) {
+	p := newProposing(t, githosttest.GitLab)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.mustRun("update-ref", "-d", "refs/heads/"+head)
+	p.proposed(1, 1) // The pull request is open, so the branch is created again.
+	p.merge(1, "--no-ff", "--no-commit", "origin/"+head)
+	p.mustRun("update-ref", "-d", "refs/heads/"+head)
+	p.state(v1alpha1.ProposalMerged)
+	p.cluster.put(configMap("b"), "1")
+	p.proposed(2, 1)
+	p.api.CloseBy(2, "bob")
+	p.mustRun("update-ref", "-d", "refs/heads/"+head)
+	p.state(v1alpha1.ProposalDeclined)
+	p.idle()
+	if n := len(p.api.PullRequests()); n != 2 {
+		t.Errorf("%d pull requests", n)
+	}
+}
+
+func TestHostOfProposalsFails(t *testing.T) {
+	p := newProposing(t, githosttest.Gitea)
+	p.api.Down()
+	p.cluster.put(configMap("a"), "1")
+	p.holds(head, "clusters/a", inShop)
+	ready := p.waitReady("main", v1alpha1.ReasonProposalFailed)
+	if ready.Status != metav1.ConditionFalse {
+		t.Errorf("Ready = %+v", ready)
+	}
+	p.api.Up()
+	p.proposed(1, 1)
+	p.waitReady("main", v1alpha1.ReasonSucceeded)
+	p.api.Always(githosttest.Respond(http.StatusForbidden, `{"message":"token does not have at least one of required scope(s): [write:repository]"}`))
+	p.cluster.put(configMap("b"), "1")
+	refused := p.waitReady("main", v1alpha1.ReasonProposalRefused)
+	if !strings.Contains(refused.Message, "write:repository") {
+		t.Errorf("message %q", refused.Message)
+	}
+	p.api.Up()
+	p.proposed(1, 2)
+}
+
+func TestBurstWhileProposalIsOpen(t *testing.T) {
+	const changes = 300
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("first"), "1")
+	p.proposed(1, 1)
+	for i := range changes {
+		p.cluster.put(configMap(fmt.Sprint(i)), "1")
+	}
+	p.proposed(1, changes+1)
+	if writes := p.process.times("before writing call"); writes > 100 {
+		t.Errorf("%d writing calls for %d changes", writes, changes)
+	}
+}
+
+// TestDeathWhileProposing kills the process at every call to the host, the store and the remote, and starts another.
+func TestDeathWhileProposing(t *testing.T) {
+	for _, moment := range []string{
+		"before call", "after call", "before writing call", "after writing call",
+		"before put proposals", "after put proposals", "before push", "after push",
+	} {
+		for n := 1; n <= 4; n++ {
+			t.Run(fmt.Sprintf("%s/%d", moment, n), func(t *testing.T) {
+				p := newProposing(t, githosttest.GitHub)
+				p.idle()
+				died := p.process.killAt(moment, n)
+				p.cluster.put(configMap("a"), "1")
+				restarted := false
+				restart := func() {
+					select {
+					case <-died:
+						if !restarted {
+							restarted = true
+							p.stop()
+							p.start()
+						}
+					default:
+					}
+				}
+				p.untilProposed(restart, 1, "a")
+				p.merge(1, "--squash", "origin/"+head)
+				p.cluster.put(configMap("b"), "1")
+				p.untilProposed(restart, 2, "b")
+				p.api.CloseBy(2, "bob")
+				p.untilDeclined(restart, 2)
+				p.cluster.put(configMap("c"), "1")
+				p.untilProposed(restart, 3, "c")
+				if count := len(p.api.PullRequests()); count != 3 || n == 1 && !restarted {
+					t.Errorf("%d pull requests, want 3; died: %v", count, restarted)
+				}
+				if body := p.api.PullRequests()[2].Body; strings.Contains(body, "shop/b`") {
+					t.Errorf("what was declined is proposed again: %s", body)
+				}
+			})
+		}
+	}
+}
+
+// untilProposed waits until an open pull request names an object, and restarts the process when it has died.
+func (p *proposing) untilProposed(restart func(), number int, object string) {
+	p.t.Helper()
+	testkit.Eventually(p.t, fmt.Sprintf("%s in pull request %d", object, number), func() error {
+		restart()
+		all := p.api.PullRequests()
+		if len(all) < number || all[number-1].State != githosttest.Open || !strings.Contains(all[number-1].Body, "shop/"+object+"`") {
+			return fmt.Errorf("%+v", all)
+		}
+		if open := p.record("main").Proposal; open == nil || open.Number != int64(number) || open.State != v1alpha1.ProposalOpen {
+			return fmt.Errorf("status %+v", open)
+		}
+		return nil
+	})
+	p.atMostOneOpen()
+}
+
+func (p *proposing) untilDeclined(restart func(), number int64) {
+	p.t.Helper()
+	testkit.Eventually(p.t, fmt.Sprintf("pull request %d is declined", number), func() error {
+		restart()
+		if newest := p.record("main").Proposal; newest == nil || newest.Number != number || newest.State != v1alpha1.ProposalDeclined {
+			return fmt.Errorf("status %+v", newest)
+		}
+		return nil
+	})
+}
