@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -93,6 +94,10 @@ func (s *Server) RateLimit(wait time.Duration) {
 // withFaults counts the requests, and responds to those that get a fault.
 func (s *Server) withFaults(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.git != nil && isGit(r.URL.Path) {
+			s.git.ServeHTTP(w, r)
+			return
+		}
 		fault, effect := s.planned(r)
 		if fault == nil {
 			next.ServeHTTP(w, r)
@@ -103,6 +108,11 @@ func (s *Server) withFaults(next http.Handler) http.Handler {
 		}
 		fault(w, r)
 	})
+}
+
+// isGit reports whether a request is one of Git's protocol. It is not counted, and gets no fault.
+func isGit(path string) bool {
+	return strings.HasSuffix(path, "/info/refs") || strings.HasSuffix(path, "/git-upload-pack") || strings.HasSuffix(path, "/git-receive-pack")
 }
 
 func (s *Server) planned(r *http.Request) (Fault, Effect) {

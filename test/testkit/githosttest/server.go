@@ -58,6 +58,8 @@ type Server struct {
 	kind   Kind
 	clock  clock.PassiveClock
 	server *httptest.Server
+	// git serves Git's protocol, nil if there is no repository.
+	git http.Handler
 
 	mu sync.Mutex
 	// resolve returns the commit of a branch.
@@ -81,6 +83,10 @@ func WithClock(c clock.PassiveClock) Option { return func(s *Server) { s.clock =
 func WithBranches(resolve func(branch string) (sha string, exists bool)) Option {
 	return func(s *Server) { s.resolve = resolve }
 }
+
+// WithGit serves the requests of Git's protocol, so that RepoURL is that of a repository. The path of a request begins with the path of
+// RepoURL.
+func WithGit(handler http.Handler) Option { return func(s *Server) { s.git = handler } }
 
 // New starts the API of a repository that has the branch Base. It ends with the test.
 func New(t testing.TB, kind Kind, options ...Option) *Server {
