@@ -134,7 +134,9 @@ func (g *gitea) list(w http.ResponseWriter, r *http.Request) {
 	})
 	views := []object{}
 	for _, p := range pageOf(w, r, found, "limit", pageUsual, giteaPage) {
-		views = append(views, g.view(p))
+		view := g.view(p)
+		view["merged_by"] = nil // Lists do not have it.
+		views = append(views, view)
 	}
 	w.Header().Set("X-Total-Count", fmt.Sprint(len(found)))
 	respond(w, http.StatusOK, views)
@@ -275,17 +277,27 @@ func (g *gitea) timeline(w http.ResponseWriter, r *http.Request) {
 	case err != nil && r.URL.Query().Get("since") != "":
 		g.fail(w, http.StatusUnprocessableEntity, err.Error())
 	default:
-		var events []object // No events are null.
-		for i, text := range p.Comments {
-			if !p.commentTimes[i].Before(since) {
-				events = append(events, object{"id": i + 1, "type": "comment", "body": text, "user": g.user(Bot)})
-			}
-		}
-		if p.State == Closed && !p.Ended.Before(since) {
-			events = append(events, object{"id": 1000, "type": "close", "body": "", "user": g.user(p.EndedBy), "created_at": optional(p.Ended)})
-		}
-		respond(w, http.StatusOK, events)
+		respond(w, http.StatusOK, g.events(p, since))
 	}
+}
+
+// events returns the events of a pull request since a time, the oldest first, and nil if there are none.
+func (g *gitea) events(p *pull, since time.Time) []object {
+	var before, after []object
+	for i, text := range p.Comments {
+		event := object{"id": i + 1, "type": "comment", "body": text, "user": g.user(Bot), "created_at": optional(p.commentTimes[i])}
+		switch at := p.commentTimes[i]; {
+		case at.Before(since):
+		case at.Before(p.Ended):
+			before = append(before, event)
+		default:
+			after = append(after, event)
+		}
+	}
+	if p.State == Closed && !p.Ended.Before(since) {
+		before = append(before, object{"id": 1000, "type": "close", "user": g.user(p.EndedBy), "created_at": optional(p.Ended)})
+	}
+	return append(before, after...)
 }
 
 // comments returns all comments on one page.
