@@ -152,7 +152,7 @@ func ownerAndName(kind Kind, parsed repository, hasAPI bool) (location, error) {
 		return location{}, invalid("the path of the repository URL must end with owner/name")
 	}
 	if len(parsed.path) > ownerParts && !hasAPI {
-		return location{}, invalid("%s is below a path of its host: set the URL of its API", kind)
+		return location{}, invalid("%s is below a path of its host: set host.apiURL", kind)
 	}
 	return location{path: parsed.path[len(parsed.path)-ownerParts:]}, nil
 }
@@ -227,7 +227,7 @@ func parseAPI(apiURL string) (*url.URL, error) {
 	parsed, err := url.Parse(apiURL)
 	if err != nil || parsed.Host == "" || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.User != nil ||
 		parsed.RawQuery != "" || parsed.Fragment != "" {
-		return nil, invalid("the URL of the API must be https://HOST/PATH, without a user, a query and a fragment")
+		return nil, invalid("host.apiURL must be https://HOST/PATH, without a user, a query and a fragment")
 	}
 	parsed.Path, parsed.RawPath = strings.TrimSuffix(parsed.Path, "/"), ""
 	return parsed, nil

@@ -166,7 +166,7 @@ func (c *client) authorize(call call, header http.Header, token Token) error {
 // unreachable returns the error of a request without a complete response.
 func (c *client) unreachable(ctx context.Context, call call, redactor outbound.Redactor, err error) *Error {
 	server := outbound.Server{
-		Host: c.base.Host, HostField: "the host of the URL", PortField: "the port of the URL", Timeout: timeLimit,
+		Host: c.base.Host, HostField: "the host of repoUrl or host.apiURL", PortField: "its port", Timeout: timeLimit,
 	}
 	failed := &Error{Kind: Unreachable, Op: call.op, Message: show(redactor, server.Explain(err))}
 	if cause := ctx.Err(); cause != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -201,7 +201,7 @@ func (c *client) interpret(call call, received reply, redactor outbound.Redactor
 	case call.out == nil:
 		return nil
 	case !received.isJSON():
-		return &Error{Kind: Protocol, Op: call.op, Message: fmt.Sprintf("%s does not respond with JSON: the URL of the API is another one, "+
+		return &Error{Kind: Protocol, Op: call.op, Message: fmt.Sprintf("%s does not respond with JSON: the API has another URL, for host.apiURL, "+
 			"or a proxy responds in its place", c.base.Host)}
 	}
 	if err := json.Unmarshal(received.body, call.out); err != nil {

@@ -53,7 +53,7 @@ func (c *client) explain(call call, received reply, said string) (ErrorKind, str
 	case c.isLoginPage(received), received.status == http.StatusUnauthorized:
 		return Unauthorized, host + " does not accept the token: it is wrong, revoked or expired; replace it in the Secret"
 	case received.status/100 == 3:
-		return Refused, fmt.Sprintf("%s redirects (%s) to %s, which is not followed: if the repository was renamed, put its new URL into url",
+		return Refused, fmt.Sprintf("%s redirects (%s) to %s, which is not followed: if the repository was renamed, put its new URL into repoUrl",
 			host, status, target(received.header))
 	case received.status == http.StatusForbidden:
 		return c.forbidden(received, said)
@@ -90,7 +90,7 @@ func (c *client) forbidden(received reply, said string) (ErrorKind, string) {
 		return Unauthorized, "the token lacks one of the scopes " + needed
 	}
 	needs := map[Kind]string{
-		GitHub:      "the permission pull_requests: write (issues: write for comments and labels)",
+		GitHub:      "the permission pull_requests: write",
 		GitLab:      "the scope api, or its user the role Developer",
 		Gitea:       "one of the scopes write:repository and write:issue, or its user the right to write to the repository",
 		AzureDevOps: "the scope Code (Read & write), or its user the permission Contribute to pull requests",

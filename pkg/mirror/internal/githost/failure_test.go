@@ -176,7 +176,7 @@ func TestFailures(t *testing.T) {
 		},
 		"a long message":    {githosttest.Gitea, json(400, `{"message":"`+strings.Repeat("ä", 5000)+`"}`), githost.Invalid, []string{"…"}},
 		"another host":      {githosttest.Gitea, json(301, "", "Location", "https://evil.example/x?token=1"), githost.Refused, []string{"https://evil.example/x,"}},
-		"a renamed one":     {githosttest.GitHub, json(301, "", "Location", "/repositories/1/pulls"), githost.Refused, []string{"put its new URL into url"}},
+		"a renamed one":     {githosttest.GitHub, json(301, "", "Location", "/repositories/1/pulls"), githost.Refused, []string{"put its new URL into repoUrl"}},
 		"no target":         {githosttest.Gitea, json(302, "", "Location", "%"), githost.Unreachable, nil},
 		"a closed one":      {githosttest.Gitea, githosttest.Drop, githost.Unreachable, []string{"failed"}},
 		"a huge failure":    {githosttest.Gitea, json(400, strings.Repeat("a", 2<<20)), githost.Invalid, nil},
