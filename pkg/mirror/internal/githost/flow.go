@@ -68,13 +68,17 @@ const (
 	nextLink = `rel="next"`
 )
 
-// pageSizes are tried in turn, because a page of large texts can be larger than what is read of a response.
-var pageSizes = []int{20, 5, 1}
+// Sizes of pages are tried in turn, because a page of large texts can be larger than what is read of a response. A pull request of GitHub
+// or Gitea without its texts has 20 KiB.
+var (
+	pullRequestPages = []int{20, 5, 1}
+	commentPages     = []int{100, 20, 5, 1}
+)
 
 // pages calls read for each page until it returns false or an error.
-func pages(op string, read func(page) (more bool, err error)) error {
+func pages(op string, sizes []int, read func(page) (more bool, err error)) error {
 	var err error
-	for _, size := range pageSizes {
+	for _, size := range sizes {
 		err = pagesOf(op, size, read)
 		if failed, ok := errors.AsType[*Error](err); !ok || !failed.tooLarge {
 			return err
@@ -119,7 +123,7 @@ func (h *host) Newest(ctx context.Context, head, base string, since time.Time) (
 
 func (h *host) find(ctx context.Context, op string, wanted filter) (*PullRequest, error) {
 	var found *PullRequest
-	err := pages(op, func(current page) (bool, error) {
+	err := pages(op, pullRequestPages, func(current page) (bool, error) {
 		listed, more, err := h.api.list(ctx, op, wanted, current)
 		if err != nil {
 			return false, err
@@ -246,7 +250,7 @@ func (h *host) Comment(ctx context.Context, number int64, marker, text string) e
 		return err
 	}
 	exists := false
-	err = pages(op, func(current page) (bool, error) {
+	err = pages(op, commentPages, func(current page) (bool, error) {
 		texts, more, err := h.api.comments(ctx, op, number, current)
 		exists = slices.ContainsFunc(texts, func(text string) bool { return strings.HasSuffix(normalize(text), ending) })
 		return more && !exists, err

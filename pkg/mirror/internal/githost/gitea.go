@@ -11,6 +11,9 @@ import (
 	"time"
 )
 
+// eventPage is the number of events that are read after a pull request was closed. Gitea has at most 50 on a page.
+const eventPage = 50
+
 // gitea is the API of Gitea and Forgejo, which resembles GitHub's.
 type gitea struct {
 	*client
@@ -134,7 +137,7 @@ func (g *gitea) closer(ctx context.Context, op string, closed *PullRequest) (str
 	}
 	_, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("issues", decimal(closed.Number), "timeline"),
-		query: page{1, pageSizes[0]}.in(query, "page", "limit"), out: &events, about: "the pull request",
+		query: page{1, eventPage}.in(query, "page", "limit"), out: &events, about: "the pull request",
 	})
 	closer := ""
 	for _, event := range events {

@@ -229,7 +229,7 @@ func (g *github) review(ctx context.Context, op string, current *PullRequest, re
 // reviewedBy returns the logins of the users who have reviewed a pull request at GitHub or Gitea.
 func reviewedBy(ctx context.Context, c *client, op string, path []string, sizeName string) ([]string, error) {
 	var logins []string
-	err := pages(op, func(current page) (bool, error) {
+	err := pages(op, commentPages, func(current page) (bool, error) {
 		var received []struct {
 			User githubUser `json:"user"`
 		}
