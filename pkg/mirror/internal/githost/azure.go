@@ -148,11 +148,13 @@ func (a *azure) get(ctx context.Context, op string, number int64) (*PullRequest,
 	}
 	request = a.call(op, http.MethodGet, decimal(number), "labels")
 	request.out = &labels
-	_, err := a.do(ctx, request)
+	if _, err := a.do(ctx, request); err != nil {
+		return nil, err
+	}
 	for _, label := range labels.Value {
 		found.Labels = append(found.Labels, label.Name)
 	}
-	return found, err
+	return found, nil
 }
 
 func (a *azure) create(ctx context.Context, op, head, base string, content Content) (*PullRequest, error) {

@@ -30,8 +30,8 @@ func (*gitea) limits() limits {
 	}
 }
 
-// complete implements api: lists do not say who closed.
-func (*gitea) complete(listed *PullRequest) bool { return listed.State != Closed }
+// complete implements api: lists do not say who merged or closed.
+func (*gitea) complete(listed *PullRequest) bool { return listed.State == Open }
 
 // path returns a path below the repository.
 func (g *gitea) path(segments ...string) []string {
@@ -121,10 +121,11 @@ func (g *gitea) get(ctx context.Context, op string, number int64) (*PullRequest,
 		return nil, err
 	}
 	found := g.convert(&received)
-	if found.State == Closed {
-		found.EndedBy, err = g.closer(ctx, op, found)
+	if found.State != Closed {
+		return found, nil
 	}
-	return found, err
+	found.EndedBy, err = g.closer(ctx, op, found)
+	return withoutCloser(found, err)
 }
 
 // closer returns who closed a pull request without merging it. Only the timeline says so. It is read from the time of the closing, so one

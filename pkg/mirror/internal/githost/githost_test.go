@@ -152,6 +152,10 @@ func TestOpenAndNewest(t *testing.T) {
 		}
 		first := f.create(f.content())
 		f.Merge(first.Number, "bob")
+		newest, err := f.host.Newest(ctx, branch, githosttest.Base, first.Created)
+		if err != nil || newest == nil || newest.Number != first.Number || newest.State != githost.Merged || newest.EndedBy != "bob" {
+			f.Errorf("Newest returns %+v, %v", newest, err)
+		}
 		f.clock.Step(time.Hour)
 		second := f.create(f.content())
 		f.CloseBy(second.Number, "carol")
@@ -161,7 +165,7 @@ func TestOpenAndNewest(t *testing.T) {
 		}
 		// The host stores full seconds.
 		since := second.Created.Add(300 * time.Millisecond)
-		newest, err := f.host.Newest(ctx, branch, githosttest.Base, since)
+		newest, err = f.host.Newest(ctx, branch, githosttest.Base, since)
 		if err != nil || newest == nil || newest.Number != second.Number || newest.State != githost.Closed || newest.EndedBy != "carol" {
 			f.Errorf("Newest returns %+v, %v", newest, err)
 		}
@@ -173,6 +177,26 @@ func TestOpenAndNewest(t *testing.T) {
 		found, err := f.host.Open(ctx, branch, githosttest.Base)
 		if err != nil || found == nil || found.Number != third.Number || found.Body != f.content().Body || !same(found.Labels, third.Labels) {
 			f.Errorf("Open returns %+v, %v", found, err)
+		}
+	})
+}
+
+func TestNamesOfBranches(t *testing.T) {
+	forEachKind(t, func(f *fixture) {
+		for _, head := range []string{"a&state=all#b?c", "ä/🦀%2Fb", `a"b+c'd:e`, "stranger:" + branch, "a;b,c=d", "refs/heads/x"} {
+			f.Push(head, "3333333333333333333333333333333333333333")
+			if found, err := f.host.Open(f.Context(), head, githosttest.Base); found != nil || err != nil {
+				f.Errorf("before %q exists, Open returns %+v, %v", head, found, err)
+			}
+			created, err := f.host.Create(f.Context(), head, githosttest.Base, f.content())
+			if err != nil || created.Head != head {
+				f.Errorf("Create with the head %q returns %+v, %v", head, created, err)
+				continue
+			}
+			found, err := f.host.Newest(f.Context(), head, githosttest.Base, created.Created)
+			if err != nil || found == nil || found.Number != created.Number || found.Head != head {
+				f.Errorf("Newest with the head %q returns %+v, %v", head, found, err)
+			}
 		}
 	})
 }
@@ -234,6 +258,7 @@ func TestEnded(t *testing.T) {
 			} else {
 				f.CloseBy(created.Number, "bob")
 			}
+			f.CommentBy(created.Number, "after")
 			f.DeleteBranch(branch)
 			ended := f.get(created.Number)
 			if ended.State != state || ended.EndedBy != "bob" || !ended.Ended.Equal(f.clock.Now()) || ended.Head != branch ||
@@ -247,6 +272,21 @@ func TestEnded(t *testing.T) {
 			f.Push(branch, "2222222222222222222222222222222222222222")
 		}
 	})
+}
+
+func TestClosedByAnUnknownUser(t *testing.T) {
+	for _, kind := range []githosttest.Kind{githosttest.GitHub, githosttest.Gitea} {
+		f := newFixture(t, kind)
+		created := f.create(f.content())
+		f.CloseBy(created.Number, "bob")
+		for status, ok := range map[int]bool{http.StatusForbidden: true, http.StatusNotFound: true, http.StatusBadGateway: false} {
+			f.FailAt(2, githosttest.Before, githosttest.Respond(status, "{}"))
+			closed, err := f.host.Get(t.Context(), created.Number)
+			if ok && (err != nil || closed.State != githost.Closed || closed.EndedBy != "") || !ok && (err == nil || closed != nil) {
+				t.Errorf("%s: after a status %d, Get returns %+v, %v", kind, status, closed, err)
+			}
+		}
+	}
 }
 
 func TestClose(t *testing.T) {

@@ -5,6 +5,7 @@ package githost
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -127,10 +128,22 @@ func (g *github) get(ctx context.Context, op string, number int64) (*PullRequest
 		return nil, err
 	}
 	found := g.convert(&received)
-	if found.State == Closed {
-		found.EndedBy, err = g.closer(ctx, op, number)
+	if found.State != Closed {
+		return found, nil
 	}
-	return found, err
+	found.EndedBy, err = g.closer(ctx, op, number)
+	return withoutCloser(found, err)
+}
+
+// withoutCloser returns a closed pull request even if the token may not see who closed it.
+func withoutCloser(closed *PullRequest, err error) (*PullRequest, error) {
+	if failed, ok := errors.AsType[*Error](err); ok && (failed.Kind == Unauthorized || failed.Kind == NotFound) {
+		return closed, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return closed, nil
 }
 
 // closer returns who closed a pull request without merging it. Only the issue, which each pull request has, says so.
