@@ -202,6 +202,46 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
+// spaces is a body without an end.
+type spaces struct{ read *int }
+
+func (s spaces) Read(into []byte) (int, error) {
+	*s.read += len(into)
+	return copy(into, strings.Repeat(" ", len(into))), nil
+}
+
+func (spaces) Close() error { return nil }
+
+func TestBytesOfAResponse(t *testing.T) {
+	forEachKind(t, func(f *fixture) {
+		read := 0
+		client := &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
+			header := http.Header{"Content-Type": {"application/json"}}
+			return &http.Response{StatusCode: http.StatusOK, Header: header, Body: spaces{&read}, Request: r}, nil
+		})}
+		_, err := f.newHost(githost.Options{Client: client}).Get(f.Context(), 1)
+		wantError(f.T, err, githost.Protocol, "more than the 1024 KiB")
+		if read > 1<<20+1 {
+			f.Errorf("%d bytes were read", read)
+		}
+	})
+}
+
+func TestHostThatDoesNotFilter(t *testing.T) {
+	f := newFixture(t, githosttest.Gitea)
+	branches := func(head, base string) string {
+		return fmt.Sprintf(`[{"number":1,"state":"open","head":{"label":%q,"repo_id":1},"base":{"label":%q,"repo_id":1}}]`, head, base)
+	}
+	for body, found := range map[string]bool{
+		branches(branch, githosttest.Base): true, branches(branch, "release"): false, branches("another", githosttest.Base): false,
+	} {
+		f.Always(githosttest.Respond(http.StatusOK, body))
+		if got, err := f.host.Open(t.Context(), branch, githosttest.Base); err != nil || (got != nil) != found {
+			t.Errorf("with %s, Open returns %+v, %v", body, got, err)
+		}
+	}
+}
+
 func TestInfinitePages(t *testing.T) {
 	forEachKind(t, func(f *fixture) {
 		item := `{"number":1,"iid":1,"pullRequestId":1,"created_at":"2026-05-04T12:00:00Z","title":"x"}`

@@ -52,7 +52,10 @@ func (f *fixture) newHost(o githost.Options) githost.Host {
 	if o.Token == nil {
 		o.Token = token(githost.Token{Value: githosttest.Token})
 	}
-	o.Kind, o.Client, o.Clock = githost.Kind(f.Kind()), f.Client(), f.clock
+	if o.Client == nil {
+		o.Client = f.Client()
+	}
+	o.Kind, o.Clock = githost.Kind(f.Kind()), f.clock
 	host, err := githost.New(o)
 	if err != nil {
 		f.Fatal(err)
