@@ -185,6 +185,9 @@ func (a *azure) edit(ctx context.Context, op string, current *PullRequest, conte
 	return err
 }
 
+// setDraft implements api. edit has written it.
+func (*azure) setDraft(context.Context, string, *PullRequest, bool) error { return nil }
+
 func (a *azure) label(ctx context.Context, op string, current *PullRequest, labels []string) error {
 	for _, name := range labels {
 		request := a.call(op, http.MethodPost, decimal(current.Number), "labels")

@@ -125,12 +125,15 @@ func TestGitHubCannotChangeDrafts(t *testing.T) {
 	f := newFixture(t, githosttest.GitHub)
 	created := f.create(f.content())
 	content := f.content()
-	content.Draft = false
+	content.Draft, content.Labels = false, append(content.Labels, "more")
 	for kind, want := range map[string]githost.ErrorKind{
 		"FORBIDDEN": githost.Unauthorized, "NOT_FOUND": githost.NotFound, "RATE_LIMITED": githost.RateLimited, "": githost.Refused,
 	} {
 		f.FailAt(1, githosttest.Before, githosttest.Respond(200, `{"errors":[{"type":"`+kind+`","message":"`+githosttest.Token+`"}]}`))
-		_, err := f.host.Update(t.Context(), created, content)
+		updated, err := f.host.Update(t.Context(), created, content)
 		wantError(t, err, want, "draft: [REDACTED]")
+		if updated == nil || !updated.Draft || !same(f.only().Labels, content.Labels) {
+			t.Errorf("Update returns %+v, the host has %+v", updated, f.only())
+		}
 	}
 }

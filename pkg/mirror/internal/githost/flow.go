@@ -26,8 +26,10 @@ type api interface {
 	get(ctx context.Context, op string, number int64) (*PullRequest, error)
 	// create opens a pull request. It may set labels and reviewers, as far as that is one request; Update adds the rest.
 	create(ctx context.Context, op, head, base string, content Content) (*PullRequest, error)
-	// edit writes title, body and draft.
+	// edit writes title and body, and draft unless setDraft does.
 	edit(ctx context.Context, op string, current *PullRequest, content Content) error
+	// setDraft writes draft after edit, for hosts with a request of its own for that.
+	setDraft(ctx context.Context, op string, current *PullRequest, isDraft bool) error
 	// label adds labels that current does not have.
 	label(ctx context.Context, op string, current *PullRequest, labels []string) error
 	// review adds reviewers that current does not have, except those who have reviewed already.
@@ -175,15 +177,22 @@ func (h *host) existing(ctx context.Context, head, base string, err error) (*Pul
 func (h *host) Update(ctx context.Context, current *PullRequest, content Content) (*PullRequest, error) {
 	op := fmt.Sprintf("update the pull request %d", current.Number)
 	content = h.api.limits().fit(content)
-	if current.Title != content.Title || !sameText(current.Body, content.Body) || current.Draft != content.Draft {
-		if err := h.api.edit(ctx, op, current, content); err != nil {
-			return nil, err
-		}
-		changed := *current
-		changed.Title, changed.Body, changed.Draft = content.Title, content.Body, content.Draft
-		current = &changed
+	if current.Title == content.Title && sameText(current.Body, content.Body) && current.Draft == content.Draft {
+		return h.add(ctx, op, current, content)
 	}
-	return h.add(ctx, op, current, content)
+	if err := h.api.edit(ctx, op, current, content); err != nil {
+		return nil, err
+	}
+	changed := *current
+	changed.Title, changed.Body = content.Title, content.Body
+	var draftErr error
+	if current.Draft != content.Draft {
+		if draftErr = h.api.setDraft(ctx, op, current, content.Draft); draftErr == nil {
+			changed.Draft = content.Draft
+		}
+	}
+	updated, err := h.add(ctx, op, &changed, content)
+	return updated, errors.Join(draftErr, err)
 }
 
 // sameText compares texts as hosts may have normalized them.

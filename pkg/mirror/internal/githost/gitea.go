@@ -177,6 +177,9 @@ func (g *gitea) edit(ctx context.Context, op string, current *PullRequest, conte
 	return err
 }
 
+// setDraft implements api. edit has written it.
+func (*gitea) setDraft(context.Context, string, *PullRequest, bool) error { return nil }
+
 // label implements api. The API ignores names that neither the repository nor its organization has, so these are created.
 func (g *gitea) label(ctx context.Context, op string, current *PullRequest, labels []string) error {
 	present, err := g.addLabels(ctx, op, current.Number, labels)

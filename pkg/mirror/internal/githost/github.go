@@ -176,22 +176,17 @@ func (g *github) create(ctx context.Context, op, head, base string, content Cont
 }
 
 func (g *github) edit(ctx context.Context, op string, current *PullRequest, content Content) error {
-	if current.Title != content.Title || !sameText(current.Body, content.Body) {
-		_, err := g.do(ctx, call{
-			op: op, method: http.MethodPatch, path: g.path("pulls", decimal(current.Number)), about: "the pull request",
-			in: struct {
-				Title string `json:"title"`
-				Body  string `json:"body"`
-			}{content.Title, content.Body},
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if current.Draft == content.Draft {
+	if current.Title == content.Title && sameText(current.Body, content.Body) {
 		return nil
 	}
-	return g.setDraft(ctx, op, current.node, content.Draft)
+	_, err := g.do(ctx, call{
+		op: op, method: http.MethodPatch, path: g.path("pulls", decimal(current.Number)), about: "the pull request",
+		in: struct {
+			Title string `json:"title"`
+			Body  string `json:"body"`
+		}{content.Title, content.Body},
+	})
+	return err
 }
 
 func (g *github) label(ctx context.Context, op string, current *PullRequest, labels []string) error {

@@ -164,6 +164,9 @@ func (g *gitlab) edit(ctx context.Context, op string, current *PullRequest, cont
 	return g.change(ctx, op, current.Number, gitlabChange{Title: g.limits().titleOf(content), Description: &content.Body})
 }
 
+// setDraft implements api. edit has written it.
+func (*gitlab) setDraft(context.Context, string, *PullRequest, bool) error { return nil }
+
 // label implements api. Labels are separated by commas, which they cannot contain.
 func (g *gitlab) label(ctx context.Context, op string, current *PullRequest, labels []string) error {
 	const separator = ","

@@ -18,8 +18,8 @@ const (
 	maxURL    = 2048
 )
 
-// setDraft marks a pull request as a draft, or as ready. The REST API cannot change that.
-func (g *github) setDraft(ctx context.Context, op, node string, isDraft bool) error {
+// setDraft implements api. The REST API cannot change whether a pull request is a draft.
+func (g *github) setDraft(ctx context.Context, op string, current *PullRequest, isDraft bool) error {
 	mutation := "markPullRequestReadyForReview"
 	if isDraft {
 		mutation = "convertPullRequestToDraft"
@@ -32,7 +32,7 @@ func (g *github) setDraft(ctx context.Context, op, node string, isDraft bool) er
 		in: struct {
 			Query     string            `json:"query"`
 			Variables map[string]string `json:"variables"`
-		}{"mutation($id: ID!) { " + mutation + "(input: {pullRequestId: $id}) { clientMutationId } }", map[string]string{"id": node}},
+		}{"mutation($id: ID!) { " + mutation + "(input: {pullRequestId: $id}) { clientMutationId } }", map[string]string{"id": current.node}},
 		verify: func() *Error {
 			if len(received.Errors) == 0 {
 				return nil

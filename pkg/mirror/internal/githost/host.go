@@ -32,7 +32,8 @@ type Host interface {
 	// refused, it returns the pull request and the error.
 	Create(ctx context.Context, head, base string, content Content) (*PullRequest, error)
 	// Update writes what differs between current, which Open, Newest, Get or Create returned, and content, and returns the result. Labels
-	// and reviewers are added, never removed. If one of them is refused, it returns the pull request and the error.
+	// and reviewers are added, never removed. If one of them is refused, or the change of draft, it returns the pull request and the
+	// error. GitHub may refuse the latter to the tokens of Apps.
 	Update(ctx context.Context, current *PullRequest, content Content) (*PullRequest, error)
 	// Comment posts a comment, unless a comment with the same marker exists. The marker consists of letters, digits and ._:/=- and is
 	// written as an HTML comment, which readers do not see, to the end of the comment.
