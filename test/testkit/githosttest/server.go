@@ -4,7 +4,7 @@
 // Package githosttest serves the APIs for pull requests of GitHub, GitLab, Gitea and Azure DevOps, over one model of a repository.
 //
 // Routes, statuses, names of fields, headers of pages and errors follow the published schemas of the hosts and, for Gitea, its source. A
-// request with a field or a parameter that the schema does not have fails the test. A test acts as the people who review with Merge,
+// request with a field or a parameter that the schema does not have fails the test. A test acts as the users who review with Merge,
 // CloseBy, Review and others, and makes the host fail with FailAt, Always and RateLimit.
 package githosttest
 

@@ -9,5 +9,5 @@
 //
 // Neither a host nor its responses are trusted. A request is bounded in time and in bytes, a list in pages, and redirects are not followed,
 // so that the token reaches only the host of the API. Errors contain no token, and what they quote of a host is short and printable. The
-// texts of a PullRequest are as the host has them: whoever can write to the repository can write them.
+// texts of a PullRequest are as the host has them: every user with access to the repository can write them.
 package githost

@@ -174,13 +174,13 @@ func TestFailures(t *testing.T) {
 		"the token in a message": {
 			githosttest.Gitea, json(400, `{"message":"bad `+githosttest.Token+`"}`), githost.Invalid, []string{"bad [REDACTED]"},
 		},
-		"a long message":    {githosttest.Gitea, json(400, `{"message":"`+strings.Repeat("ä", 5000)+`"}`), githost.Invalid, []string{"…"}},
-		"another host":      {githosttest.Gitea, json(301, "", "Location", "https://evil.example/x?token=1"), githost.Refused, []string{"https://evil.example/x,"}},
-		"a renamed one":     {githosttest.GitHub, json(301, "", "Location", "/repositories/1/pulls"), githost.Refused, []string{"put its new URL into repoUrl"}},
-		"no target":         {githosttest.Gitea, json(302, "", "Location", "%"), githost.Unreachable, nil},
-		"a closed one":      {githosttest.Gitea, githosttest.Drop, githost.Unreachable, []string{"failed"}},
-		"a huge failure":    {githosttest.Gitea, json(400, strings.Repeat("a", 2<<20)), githost.Invalid, nil},
-		"an endless answer": {githosttest.Gitea, endless, githost.Protocol, []string{"more than the 1024 KiB"}},
+		"a long message":      {githosttest.Gitea, json(400, `{"message":"`+strings.Repeat("ä", 5000)+`"}`), githost.Invalid, []string{"…"}},
+		"another host":        {githosttest.Gitea, json(301, "", "Location", "https://evil.example/x?token=1"), githost.Refused, []string{"https://evil.example/x,"}},
+		"a renamed one":       {githosttest.GitHub, json(301, "", "Location", "/repositories/1/pulls"), githost.Refused, []string{"put its new URL into repoUrl"}},
+		"no target":           {githosttest.Gitea, json(302, "", "Location", "%"), githost.Unreachable, nil},
+		"a closed one":        {githosttest.Gitea, githosttest.Drop, githost.Unreachable, []string{"failed"}},
+		"a huge failure":      {githosttest.Gitea, json(400, strings.Repeat("a", 2<<20)), githost.Invalid, nil},
+		"an endless response": {githosttest.Gitea, endless, githost.Protocol, []string{"more than the 1024 KiB"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, test.kind)
