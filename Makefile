@@ -153,10 +153,12 @@ WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalog
 WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
+# The tests with real partners, which make test-partners runs.
+PARTNERS = ./test/partners/...
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
-	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS)) || exit 1; \
+	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
 	$(TEST) $(RACE) $(UNCACHED) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
@@ -178,6 +180,10 @@ test-faults: control-plane ## Repeat crashes and power loss of the store, for FA
 	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)' -burst '$(BURST)'
 	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
 	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
+
+.PHONY: test-partners
+test-partners: control-plane ## Run the tests with real partners, such as Git hosts, which are built from their Go modules (minutes, once).
+	$(PLAIN_TEST) $(UNCACHED) $(PARTNERS)
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print results and targets; OBJECTS is the maximum of mirrored objects.
