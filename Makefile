@@ -183,6 +183,7 @@ test-faults: control-plane ## Repeat crashes and power loss of the store, for FA
 
 .PHONY: test-partners
 test-partners: control-plane ## Run the tests with real partners, such as Git hosts, which are built from their Go modules (minutes, once).
+	@bin/dev tool gitea
 	$(PLAIN_TEST) $(UNCACHED) $(PARTNERS)
 
 .PHONY: bench

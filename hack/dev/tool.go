@@ -15,7 +15,9 @@ import (
 )
 
 // tools are the commands that development clusters, tests and checks use, by their names in scripts.
-var tools = map[string]programs.Tool{"helm": programs.Helm, "helm3": programs.Helm3, "kwok": programs.Kwok, "sops": programs.Sops}
+var tools = map[string]programs.Tool{
+	"gitea": programs.Gitea, "helm": programs.Helm, "helm3": programs.Helm3, "kwok": programs.Kwok, "sops": programs.Sops,
+}
 
 func newToolCommand() *cobra.Command {
 	return &cobra.Command{

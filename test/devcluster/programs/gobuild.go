@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/configbutler/slipstream/pkg/store/failpoint"
@@ -81,11 +82,25 @@ func goBuild(ctx context.Context, module, program, packagePath string, flags ...
 	return nil
 }
 
-// buildWhole builds one package like goBuild, with flags of the linker. It creates the file program atomically.
-func buildWhole(ctx context.Context, module, program, packagePath, linkerFlags string) error {
+// building is how a program of another project is built.
+type building struct {
+	linkerFlags string
+	// tags are build tags, separated by commas; optional.
+	tags string
+	// cgo compiles with cgo, whatever the environment says.
+	cgo bool
+}
+
+// buildWhole builds one package of the module in the folder module. It creates the file program atomically.
+func buildWhole(ctx context.Context, module, program, packagePath string, how building) error {
+	var env []string
+	if how.cgo {
+		env = []string{"CGO_ENABLED=1"}
+	}
 	unfinished := program + ".unfinished"
-	if err := goBuild(ctx, module, unfinished, packagePath, "-ldflags", linkerFlags); err != nil {
-		return err
+	arguments := []string{"build", "-o", unfinished, "-ldflags", how.linkerFlags, "-tags", how.tags, packagePath}
+	if _, err := runGoWith(ctx, module, env, arguments...); err != nil {
+		return fmt.Errorf("failed to build %s: %w", packagePath, err)
 	}
 	if err := os.Rename(unfinished, program); err != nil {
 		return fmt.Errorf("failed to rename the new program %s: %w", filepath.Base(program), err)
@@ -120,10 +135,15 @@ func ModuleFolder(ctx context.Context, module, path string) (string, error) {
 
 // runGo runs the go command in a module's folder and returns its output. An error contains its error output.
 func runGo(ctx context.Context, module string, arguments ...string) (string, error) {
+	return runGoWith(ctx, module, nil, arguments...)
+}
+
+// runGoWith is runGo with KEY=VALUE lines added to the environment.
+func runGoWith(ctx context.Context, module string, env []string, arguments ...string) (string, error) {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = module
 	// Workspace files of parent folders are ignored.
-	command.Env = append(os.Environ(), "GOWORK=off")
+	command.Env = slices.Concat(os.Environ(), []string{"GOWORK=off"}, env)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	if err := command.Run(); err != nil {

@@ -78,7 +78,7 @@ func buildMissing(ctx context.Context, module, bin, version string, reporter *pr
 			continue
 		}
 		err := reporter.Step("building "+each.program, func() error {
-			return buildWhole(ctx, module, program, each.path, stamp(version))
+			return buildWhole(ctx, module, program, each.path, building{linkerFlags: stamp(version)})
 		})
 		if err != nil {
 			return err

@@ -19,6 +19,10 @@ type Tool struct {
 	module string
 	// command is the package of the command.
 	command string
+	// tags are build tags, separated by commas; optional.
+	tags string
+	// cgo compiles the command with cgo, which needs a C compiler, also where CGO_ENABLED is 0.
+	cgo bool
 }
 
 // The tools.
@@ -32,6 +36,8 @@ var (
 	OAuth2Proxy = Tool{module: "oauth2proxy", command: "github.com/oauth2-proxy/oauth2-proxy/v7"}
 	// Kwok simulates the kubelets of nodes.
 	Kwok = Tool{module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok"}
+	// Gitea is a Git host. Its SQLite is written in C.
+	Gitea = Tool{module: "gitea", command: "code.gitea.io/gitea", tags: "sqlite,sqlite_unlock_notify", cgo: true}
 )
 
 // Build returns the path of the command in the version that the module pins. It builds the command first if it is not in the cache, which
@@ -64,5 +70,5 @@ func (t Tool) buildOnce(ctx context.Context, module, program string) error {
 	if exists(program) {
 		return nil
 	}
-	return buildWhole(ctx, module, program, t.command, "-s -w")
+	return buildWhole(ctx, module, program, t.command, building{linkerFlags: "-s -w", tags: t.tags, cgo: t.cgo})
 }
