@@ -4,13 +4,9 @@
 package e2e
 
 import (
-	"archive/tar"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -26,12 +22,10 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
-	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -46,78 +40,6 @@ func write(t *testing.T, client kubernetes.Interface, namespace, name, value str
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// live returns the value of each ConfigMap of the namespace by path, except for those that the cluster creates.
-func (m *mirror) live(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
-	list, err := client.CoreV1().ConfigMaps(m.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]string{}
-	for _, object := range list.Items {
-		if object.Name != "kube-root-ca.crt" {
-			values[m.ConfigMapPath(object.Name)] = object.Data["value"]
-		}
-	}
-	return values, nil
-}
-
-// mirrored returns the value of each ConfigMap in Git by path. It runs git once for all files.
-func (m *mirror) mirrored(ctx context.Context) (map[string]string, error) {
-	archive, err := m.Git(ctx, "archive", "--format=tar", "main:"+m.Folder)
-	if err != nil {
-		return nil, err
-	}
-	values := map[string]string{}
-	files := tar.NewReader(strings.NewReader(archive))
-	for {
-		header, err := files.Next()
-		if errors.Is(err, io.EOF) {
-			return values, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if header.Typeflag != tar.TypeReg || header.Name == mirrortest.MarkerPath || header.Name == mirrortest.NotesPath {
-			continue
-		}
-		content, err := io.ReadAll(files)
-		if err != nil {
-			return nil, err
-		}
-		var object corev1.ConfigMap
-		if err := yaml.UnmarshalStrict(content, &object); err != nil {
-			return nil, fmt.Errorf("%s: %w", header.Name, err)
-		}
-		values[header.Name] = object.Data["value"]
-	}
-}
-
-// equal waits until Git has the same ConfigMaps as the cluster.
-func (m *mirror) equal(t *testing.T, client kubernetes.Interface) {
-	t.Helper()
-	m.equalWithin(t, client, mirrortest.Deadline)
-}
-
-func (m *mirror) equalWithin(t *testing.T, client kubernetes.Interface, timeout time.Duration) {
-	t.Helper()
-	testkit.EventuallyWithin(t, timeout, "Git equals the cluster", func(ctx context.Context) error {
-		want, err := m.live(ctx, client)
-		if err != nil {
-			return err
-		}
-		got, err := m.mirrored(ctx)
-		switch {
-		case err != nil:
-			return err
-		case len(got) != len(want):
-			return fmt.Errorf("%d files for %d objects", len(got), len(want))
-		case !maps.Equal(got, want):
-			return fmt.Errorf("in Git %v, in the cluster %v", got, want)
-		}
-		return nil
-	})
 }
 
 // withoutChange returns the commits with the same tree as their parent.
@@ -153,7 +75,7 @@ func TestRestart(t *testing.T) {
 	}
 	write(t, client, "restart", "kept", "x")
 	m.Watch(t, "config", "configmaps")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.Settled(t)
 
 	// Nothing has changed, so the comparison after a restart commits nothing.
@@ -181,7 +103,7 @@ func TestRestart(t *testing.T) {
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	m.equal(t, client)
+	m.Equal(t, client)
 	if subject, err := m.Git(t.Context(), "log", "-1", "--format=%s", "main"); err != nil || subject != "[SEED] 600 objects: 600 deleted\n" {
 		t.Errorf("commit of the orphans: %q, %v", subject, err)
 	}
@@ -238,7 +160,7 @@ func TestKilledInMidBurst(t *testing.T) {
 	m := s.newMirror(t, "burst", "granularity: PerChange")
 	m.Watch(t, "config", "configmaps")
 	write(t, client, "burst", "first", "first")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.addTheirs(t)
 	for round := range *kills {
 		done := make(chan struct{})
@@ -255,7 +177,7 @@ func TestKilledInMidBurst(t *testing.T) {
 		}
 		m.restart(t, syscall.SIGKILL)
 		<-done
-		m.equal(t, client)
+		m.Equal(t, client)
 	}
 	m.unharmed(t)
 	m.ChangesAgree(t)
@@ -343,7 +265,7 @@ func TestKilledAtEachStep(t *testing.T) {
 			if deaths != 1 {
 				t.Errorf("server died %d times, want 1", deaths)
 			}
-			m.equal(t, client)
+			m.Equal(t, client)
 			if got := m.values(t); !slices.Equal(got, want) {
 				t.Errorf("values in the history = %v, want each of %v once", got, want)
 			}

@@ -20,14 +20,6 @@ func shell(ctx context.Context, script string) (string, error) {
 	return string(out), err
 }
 
-// condition waits until a condition of an object has a reason, and returns its message.
-func (s *testCluster) condition(t *testing.T, namespace, object, kind, reason string) string {
-	t.Helper()
-	path := fmt.Sprintf(`{.status.conditions[?(@.type=="%s")]`, kind)
-	s.HasField(t, namespace, object, path+".reason}", reason)
-	return s.Field(t, namespace, object, path+".message}")
-}
-
 func badInput(t *testing.T, s *testCluster) {
 	m := s.newMirror(t, "bad")
 	m.Watch(t, "config", "configmaps")
@@ -42,12 +34,12 @@ func badInput(t *testing.T, s *testCluster) {
 		t.Errorf("baseFolder with ..: %s", why)
 	}
 	s.Apply(t, destination("branch", "branch: release, baseFolder: other"))
-	if why := s.condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) ||
+	if why := s.Condition(t, "bad", "gitdestination/branch", "Ready", "BranchNotAllowed"); !strings.Contains(why, `"release"`) ||
 		!strings.Contains(why, "main") {
 		t.Errorf("branch that is not allowed: %s", why)
 	}
 	s.Apply(t, destination("inside", "branch: main, baseFolder: clusters/test/inside"))
-	if why := s.condition(t, "bad", "gitdestination/inside", "Ready", "FolderOverlaps"); !strings.Contains(why, "bad/main") {
+	if why := s.Condition(t, "bad", "gitdestination/inside", "Ready", "FolderOverlaps"); !strings.Contains(why, "bad/main") {
 		t.Errorf("folder inside that of another destination: %s", why)
 	}
 
@@ -56,12 +48,12 @@ func badInput(t *testing.T, s *testCluster) {
 			"namespace: bad}\nspec: {allowedBranches: [main], %s}\n", name, spec)
 	}
 	s.Apply(t, repository("gone", "repoUrl: 'http://127.0.0.1:1/x.git'"))
-	if why := s.condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
+	if why := s.Condition(t, "bad", "gitrepoconfig/gone", "Ready", "RepositoryUnreachable"); !strings.Contains(why, "127.0.0.1:1") {
 		t.Errorf("unreachable repository: %s", why)
 	}
 	s.Apply(t, "{apiVersion: v1, kind: Secret, metadata: {name: empty, namespace: bad}, stringData: {user: x}}")
 	s.Apply(t, repository("keyless", fmt.Sprintf("repoUrl: '%s/bad.git', secretRef: {name: empty}", s.Env(devcluster.EnvGitURL))))
-	if why := s.condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "the key password") {
+	if why := s.Condition(t, "bad", "gitrepoconfig/keyless", "Ready", "SecretInvalid"); !strings.Contains(why, "the key password") {
 		t.Errorf("Secret without the keys: %s", why)
 	}
 
@@ -74,7 +66,7 @@ spec: {destinationRef: {name: main}, rules: [{name: all, resources: [gadgets]}]}
 	if err == nil || !strings.Contains(err.Error(), "gadgets") {
 		t.Errorf("no warning about an unknown type: %v\n%s", err, out)
 	}
-	if why := s.condition(t, "bad", "watchrule/unknown", "Ready", "NoMatchingTypes"); !strings.Contains(why, "gadgets") {
+	if why := s.Condition(t, "bad", "watchrule/unknown", "Ready", "NoMatchingTypes"); !strings.Contains(why, "gadgets") {
 		t.Errorf("rule for an unknown type: %s", why)
 	}
 

@@ -37,7 +37,7 @@ func TestMigration(t *testing.T) {
 	m := s.newMirror(t, "moved")
 	write(t, client, "moved", "first", "x")
 	m.Watch(t, "config", "configmaps")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.Settled(t)
 	dataDir := s.Env(devcluster.EnvDataDir)
 	inCluster := []string{"--namespace=" + devcluster.ServerNamespace, "--kubeconfig=" + string(s.Admin())}
@@ -56,9 +56,9 @@ func TestMigration(t *testing.T) {
 	start(t, s, devcluster.StorageEtcd3, 2)
 	m.Ready(t, "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
-	m.equal(t, client)
+	m.Equal(t, client)
 	write(t, client, "moved", "second", "x")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.Settled(t)
 
 	// The encryption keys in the data directory do not include the one used after the rotation in etcd.
@@ -76,7 +76,7 @@ func TestMigration(t *testing.T) {
 	m.Ready(t, "moved", "watchrule/config")
 	sameObjects(t, objects(t, s), before)
 	write(t, client, "moved", "third", "x")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.Settled(t)
 	m.Intact(t)
 	// One commit each for pending, second and third.

@@ -52,7 +52,7 @@ func ownership(t *testing.T, s *testCluster) {
 	s.Patch(t, "owned", "gd/main", `{"spec":{"suspend":false}}`)
 	s.HaveCondition(t, "owned", "OwnershipConflict", "gd/main")
 	m.applyRule(t)
-	s.condition(t, "owned", "gitdestination/main", "Ready", "OwnedByAnother")
+	s.Condition(t, "owned", "gitdestination/main", "Ready", "OwnedByAnother")
 	s.HasField(t, "owned", "gds/main", "{.status.owner.clusterUID}", "elsewhere")
 	if files, err := m.Files(t.Context()); err != nil || len(files) != 1 {
 		t.Errorf("files %v, %v", files, err)

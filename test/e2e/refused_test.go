@@ -25,7 +25,7 @@ func refusedPushes(t *testing.T, s *testCluster) {
 	}
 	s.Patch(t, m.Namespace, "configmap/web", `{"data":{"color":"blue"}}`)
 	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
-		if message := s.condition(t, m.Namespace, object, "Ready", "PushRejected"); !strings.Contains(message, "frozen until Monday") {
+		if message := s.Condition(t, m.Namespace, object, "Ready", "PushRejected"); !strings.Contains(message, "frozen until Monday") {
 			t.Errorf("%s: message %q", object, message)
 		}
 	}
@@ -34,7 +34,7 @@ func refusedPushes(t *testing.T, s *testCluster) {
 			t.Errorf("Event about %s: %q", object, message)
 		}
 	}
-	if message := s.condition(t, m.Namespace, "watchrule/config", "Ready", "DestinationNotReady"); !strings.Contains(message, "PushRejected") {
+	if message := s.Condition(t, m.Namespace, "watchrule/config", "Ready", "DestinationNotReady"); !strings.Contains(message, "PushRejected") {
 		t.Errorf("WatchRule: message %q", message)
 	}
 	if err := os.Remove(hook); err != nil {

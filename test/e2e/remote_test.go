@@ -38,7 +38,7 @@ func (s *testCluster) newFaultMirror(t *testing.T, namespace string) (*mirror, k
 	m, client := s.newMirror(t, namespace, "granularity: PerChange"), mirrortest.Client(t, s.Admin())
 	m.Watch(t, "config", "configmaps")
 	m.burst(t, client, "before")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.addTheirs(t)
 	return m, client
 }
@@ -47,7 +47,7 @@ func (s *testCluster) newFaultMirror(t *testing.T, namespace string) (*mirror, k
 func (m *mirror) checkRecovered(t *testing.T, client kubernetes.Interface) {
 	t.Helper()
 	m.burst(t, client, "after")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.Settled(t)
 	m.Ready(t, m.Namespace, "gitrepoconfig/main", "gitdestination/main")
 	m.unharmed(t)
@@ -100,7 +100,7 @@ func remoteDown(t *testing.T, s *testCluster) {
 	s.Patch(t, "down", "grc/main", fmt.Sprintf(`{"spec":{"repoUrl":"%s/down.git"}}`, address))
 	s.Patch(t, "down", "gitdestination/main", `{"spec":{"granularity":"PerAuthor"}}`)
 	m.burst(t, client, "moved")
-	m.equal(t, client)
+	m.Equal(t, client)
 	const changes, objects = 5000, 250
 	for i := range changes {
 		if i == changes/10 {
@@ -108,12 +108,12 @@ func remoteDown(t *testing.T, s *testCluster) {
 		}
 		write(t, client, "down", fmt.Sprintf("c%03d", i%objects), fmt.Sprintf("burst-%d", i))
 	}
-	s.condition(t, "down", "gitdestination/main", "Ready", "RepositoryUnreachable")
+	s.Condition(t, "down", "gitdestination/main", "Ready", "RepositoryUnreachable")
 	<-time.After(*outage)
 	// A watch that ended under load leaves at least the last change of each object.
 	m.waitForPending(t, objects)
 	down.Store(false)
-	m.equalWithin(t, client, longOutage) // without a later event
+	m.EqualWithin(t, client, longOutage) // without a later event
 	m.checkRecovered(t, client)
 }
 
@@ -143,7 +143,7 @@ func busyBranch(t *testing.T, s *testCluster) {
 	for i := range 5 {
 		m.burst(t, client, fmt.Sprint("beside ", i))
 	}
-	m.equal(t, client)
+	m.Equal(t, client)
 	mirrortest.Eventually(t, "the other writer has pushed", func(context.Context) error {
 		if n := accepted.Load(); n < 5 {
 			return fmt.Errorf("%d pushes of the other writer were accepted", n)
@@ -151,7 +151,7 @@ func busyBranch(t *testing.T, s *testCluster) {
 		return nil
 	})
 	m.burst(t, client, "again")
-	m.equal(t, client) // while the other writer continues
+	m.Equal(t, client) // while the other writer continues
 	stop()
 	theirs := accepted.Load()
 	// A push that failed for the writer may have been accepted nevertheless.
@@ -213,13 +213,13 @@ func rotatedCredentials(t *testing.T, s *testCluster) {
 	secret("pa55-first")
 	s.Patch(t, "rotated", "grc/main", fmt.Sprintf(`{"spec":{"repoUrl":"%s/rotated.git","secretRef":{"name":"git"}}}`, address))
 	m.burst(t, client, "locked")
-	m.equal(t, client)
+	m.Equal(t, client)
 
 	secret("pa55-wrong")
 	password.Store("pa55-second")
 	m.burst(t, client, "refused")
 	for _, object := range []string{"gitrepoconfig/main", "gitdestination/main"} {
-		if why := s.condition(t, "rotated", object, "Ready", "AuthenticationFailed"); strings.Contains(why, "pa55") ||
+		if why := s.Condition(t, "rotated", object, "Ready", "AuthenticationFailed"); strings.Contains(why, "pa55") ||
 			strings.Contains(why, "Ym90OnBhNTU") {
 			t.Errorf("condition of %s contains the credentials: %s", object, why)
 		}
@@ -255,7 +255,7 @@ git add -A; git commit -qm Rewritten; git push -q --force origin rewritten:main`
 			t.Fatal(err)
 		}
 		m.burst(t, client, name)
-		m.equal(t, client)
+		m.Equal(t, client)
 		if kept, err := m.Git(t.Context(), "rev-list", "--max-parents=0", "main"); err != nil || kept != root {
 			t.Errorf("%s: the force-push was undone: root commit %s, want %s (%v)", name, kept, root, err)
 		}
@@ -270,7 +270,7 @@ func fullQuota(t *testing.T, s *testCluster) {
 		t.Fatal(err)
 	}
 	m.burst(t, client, "full")
-	s.condition(t, "quota", "gitdestination/main", "Ready", "PushRejected")
+	s.Condition(t, "quota", "gitdestination/main", "Ready", "PushRejected")
 	if _, err := m.Git(t.Context(), "config", "--unset", "receive.maxInputSize"); err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func TestBackupAndRestore(t *testing.T) {
 	for n := range 20 {
 		write(t, client, m.Namespace, fmt.Sprintf("before-%d", n), "1")
 	}
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.Settled(t)
 	slipstream := o.clientset(t)
 	informer := followRepositories(t, slipstream)
@@ -61,7 +61,7 @@ func TestBackupAndRestore(t *testing.T) {
 		"spec: {repoUrl: "+s.Env(devcluster.EnvGitURL)+"/later.git, allowedBranches: [main]}\n")
 	informer.waitForKeys(t, "restored/later", "restored/main")
 	write(t, client, m.Namespace, "after", "1")
-	m.equal(t, client)
+	m.Equal(t, client)
 
 	for range 2 {
 		before := o.resourceVersion(t, slipstream)
@@ -78,7 +78,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("objects after the restore\n%s\nwant\n%s", got, uids)
 		}
 		write(t, client, m.Namespace, "after-the-restore", strconv.FormatInt(before, 10))
-		m.equal(t, client)
+		m.Equal(t, client)
 		m.Settled(t)
 	}
 	if empty := m.withoutChange(t); len(empty) > 0 {

@@ -53,7 +53,7 @@ func secretPath(name string) string { return "core/v1/secrets/vault/" + name + "
 // ownKeyPair returns the private key that the server has generated, after checking the condition about it.
 func ownKeyPair(t *testing.T, m *mirror) string {
 	t.Helper()
-	message := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
+	message := m.Condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
 	encoded := m.Field(t, devcluster.ServerNamespace, "secret/slipstream-age", `{.data.age\.agekey}`)
 	file, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -180,7 +180,7 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 	for _, name := range []string{"db", "one", "two"} {
 		m.waitForDecrypted(t, name, mine.String(), "kind: Secret")
 	}
-	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "RecipientsGiven")
+	m.Condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "RecipientsGiven")
 	if log, err := m.Git(t.Context(), "rev-list", "--count", "main", "^main~1"); err != nil || strings.TrimSpace(log) != "1" {
 		t.Errorf("%q, %v", log, err)
 	}
@@ -192,7 +192,7 @@ func recipientsChange(t *testing.T, m *mirror, _ string) {
 func omittedAndEncryptedAgain(t *testing.T, m *mirror, key string) {
 	m.Patch(t, "vault", "gitdestination/main", `{"spec":{"secrets":"Omit"}}`)
 	m.Lacks(t, secretPath("db"))
-	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "SecretsOmitted")
+	m.Condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "SecretsOmitted")
 	m.encryptFor(t, "null")
 	m.waitForDecrypted(t, "db", key, encoded(hidden[0]))
 }
@@ -208,7 +208,7 @@ func keyPairDeleted(t *testing.T, m *mirror, _ string) {
 	if err := m.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if message := m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyUnavailable"); !strings.Contains(message, "is gone") {
+	if message := m.Condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyUnavailable"); !strings.Contains(message, "is gone") {
 		t.Errorf("condition message: %s", message)
 	}
 	m.mustCompare(t)
@@ -225,7 +225,7 @@ func keyPairDeleted(t *testing.T, m *mirror, _ string) {
 		}
 	}
 	m.Apply(t, strings.Join(kept, ""))
-	m.condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
+	m.Condition(t, "vault", "gitdestination/main", "SecretsEncrypted", "KeyGenerated")
 }
 
 // noPlainValues searches the whole history, the server's log, its stores and its API objects for plain values.

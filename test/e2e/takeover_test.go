@@ -23,7 +23,7 @@ func TestLeaderEnds(t *testing.T) {
 	m := s.newMirror(t, "leaders", "granularity: PerChange")
 	m.Watch(t, "config", "configmaps")
 	write(t, client, "leaders", "first", "first")
-	m.equal(t, client)
+	m.Equal(t, client)
 	m.addTheirs(t)
 	// A single replica becomes the leader, and remains it when the other one starts.
 	stop(t, s, syscall.SIGTERM, 1)
@@ -36,7 +36,7 @@ func TestLeaderEnds(t *testing.T) {
 		if err := s.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		m.equal(t, client)
+		m.Equal(t, client)
 		m.Settled(t)
 	}
 	m.unharmed(t)
@@ -65,7 +65,7 @@ func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int
 		t.Fatal(err)
 	}
 	<-done
-	m.equal(t, client)
+	m.Equal(t, client)
 	t.Logf("%s: another replica leads after %s, all changes are pushed after %s", signal, led.Round(10*time.Millisecond),
 		time.Since(ended).Round(10*time.Millisecond))
 }

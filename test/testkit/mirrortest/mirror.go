@@ -31,12 +31,32 @@ type Mirror struct {
 	Repository string
 }
 
-// NewMirror creates a namespace, and a GitRepoConfig and a GitDestination named main, without rules. extra are additional lines of the
-// destination's spec. The repository admits all rules, so the destination alone decides which rules may use it.
+// Remote is the repository of a Mirror.
+type Remote struct {
+	URL string
+	// Folder is the folder of the bare repository.
+	Folder string
+	// Secret is the name of the Secret with the credentials, empty for none.
+	Secret string
+}
+
+// NewMirror creates a mirror with a repository of the cluster's Git server, which has the name of the namespace.
 func (s *AdminCluster) NewMirror(t testing.TB, namespace string, extra ...string) *Mirror {
 	t.Helper()
-	m := &Mirror{
-		cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git"),
+	return s.NewMirrorTo(t, namespace, Remote{
+		URL:    s.Env(devcluster.EnvGitURL) + "/" + namespace + ".git",
+		Folder: filepath.Join(s.Env(devcluster.EnvGitRoot), namespace+".git"),
+	}, extra...)
+}
+
+// NewMirrorTo creates a namespace, and a GitRepoConfig and a GitDestination named main, without rules. extra are additional lines of the
+// destination's spec. The repository admits all rules, so the destination alone decides which rules may use it.
+func (s *AdminCluster) NewMirrorTo(t testing.TB, namespace string, remote Remote, extra ...string) *Mirror {
+	t.Helper()
+	m := &Mirror{cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: remote.Folder}
+	secret := ""
+	if remote.Secret != "" {
+		secret = fmt.Sprintf("\n  secretRef: {name: %s}", remote.Secret)
 	}
 	var spec strings.Builder
 	for _, line := range extra {
@@ -51,7 +71,7 @@ apiVersion: configbutler.ai/v1alpha1
 kind: GitRepoConfig
 metadata: {name: main, namespace: %[1]s}
 spec:
-  repoUrl: %[2]s/%[1]s.git
+  repoUrl: %[2]s%[5]s
   allowedBranches: [main]
   accessPolicy: {allowClusterRules: true, namespacedRules: {mode: AllNamespaces}}
 ---
@@ -62,7 +82,7 @@ spec:
   repoRef: {name: main}
   branch: main
   baseFolder: %[3]s
-%[4]s`, namespace, s.Env(devcluster.EnvGitURL), m.Folder, spec.String()))
+%[4]s`, namespace, remote.URL, m.Folder, spec.String(), secret))
 	return m
 }
 
@@ -82,9 +102,10 @@ spec:
 	m.cluster.Ready(t, m.Namespace, "watchrule/"+name)
 }
 
-// Git runs git on the bare repository.
+// Git runs git on the bare repository, whose files may belong to the user of a Git host.
 func (m *Mirror) Git(ctx context.Context, arguments ...string) (string, error) {
-	out, err := exec.CommandContext(ctx, "git", append([]string{"-C", m.Repository}, arguments...)...).CombinedOutput()
+	all := append([]string{"-C", m.Repository, "-c", "safe.directory=" + m.Repository}, arguments...)
+	out, err := exec.CommandContext(ctx, "git", all...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, out)
 	}

@@ -6,6 +6,7 @@ package mirrortest
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -131,6 +132,24 @@ func (o *Objects) HasField(t testing.TB, namespace, object, template, want strin
 		}
 		return err
 	})
+}
+
+// Condition waits until a condition of an object has a reason, and returns its message.
+func (o *Objects) Condition(t testing.TB, namespace, object, kind, reason string) (message string) {
+	t.Helper()
+	template := fmt.Sprintf(`{range .status.conditions[?(@.type=="%s")]}{.reason}: {.message}{end}`, kind)
+	Eventually(t, fmt.Sprintf("%s of %s has the reason %s", kind, object, reason), func(ctx context.Context) error {
+		text, err := o.Try.Field(ctx, namespace, object, template)
+		if err != nil {
+			return err
+		}
+		var has bool
+		if message, has = strings.CutPrefix(text, reason+": "); !has {
+			return fmt.Errorf("it is %s", text)
+		}
+		return nil
+	})
+	return message
 }
 
 // isTrue returns an error unless a condition of an object is true, for the current generation as far as the status tells one.
