@@ -316,10 +316,13 @@ func TestRejectingHooks(t *testing.T) {
 	for hook, script := range map[string]string{
 		"pre-receive": "echo 'commits need a ticket' >&2\nexit 1\n",
 		"update":      "echo 'commits need a ticket'\nexit 1\n",
+		// Gitea's hooks print empty lines around their messages.
+		"pre-receive of Gitea": "printf 'error: \\nerror: commits need a ticket\\nerror: \\n' >&2\nexit 1\n",
 	} {
 		t.Run(hook, func(t *testing.T) {
 			transports(t, func(t *testing.T, r repository, url string) {
-				r.hook(hook, script)
+				name, _, _ := strings.Cut(hook, " ")
+				r.hook(name, script)
 				branch := load(t, newRemote(t, url), gitrepo.Options{})
 				stage(t, branch, set("a", "a"))
 				_, err := branch.Push(t.Context())
@@ -330,6 +333,11 @@ func TestRejectingHooks(t *testing.T) {
 				for _, part := range []string{"commits need a ticket", "hook declined"} {
 					if !strings.Contains(failure.Message, part) {
 						t.Errorf("message %q lacks %q", failure.Message, part)
+					}
+				}
+				for line := range strings.Lines(failure.Message) {
+					if strings.TrimSpace(line) == "error:" || strings.HasSuffix(line, "error:\n") {
+						t.Errorf("message %q has an empty line", failure.Message)
 					}
 				}
 				if branch.Snapshot().Len("") != 0 || !branch.Tip().IsZero() {

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/format/pktline"
@@ -124,4 +126,11 @@ func (m *message) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-func (m *message) text() string { return printable(m.kept) }
+// text returns the lines of the message. Hooks of some servers print empty lines around it, with the prefix of an error.
+func (m *message) text() string {
+	lines := strings.Split(printable(m.kept), "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool {
+		line = strings.TrimSpace(line)
+		return line == "" || line == "error:"
+	}), "\n")
+}
