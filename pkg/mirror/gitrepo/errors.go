@@ -57,9 +57,13 @@ func (e *Error) Unwrap() error { return e.cause }
 type refusal struct {
 	kind Kind
 	text string
+	// cause is for errors.Is and errors.As; optional.
+	cause error
 }
 
 func (r *refusal) Error() string { return r.text }
+
+func (r *refusal) Unwrap() error { return r.cause }
 
 func refuse(kind Kind, format string, arguments ...any) error {
 	return &refusal{kind: kind, text: fmt.Sprintf(format, arguments...)}
@@ -107,7 +111,7 @@ func kindOfText(text string, otherwise Kind) Kind {
 	}{
 		{NotFound, []string{
 			"not found", "does not exist", "no such repository", "could not be found", "not a git repository",
-			"does not appear to be a git repository", "not exported",
+			"does not appear to be a git repository", "not exported", "cannot find repository", "push to create is not enabled",
 		}},
 		{Unauthorized, []string{
 			"permission denied", "access denied", "unauthorized", "not authorized", "authentication failed", "read-only",

@@ -104,8 +104,11 @@ func (r *Remote) openHTTP(service service, budget *budget) (*httpSession, error)
 	if err != nil {
 		return nil, err
 	}
-	return &httpSession{remote: r, client: client, service: service, budget: budget, base: strings.TrimSuffix(r.endpoint.String(), "/")}, nil
+	return &httpSession{remote: r, client: client, service: service, budget: budget, base: r.base()}, nil
 }
+
+// base returns the URL of the repository, to which the paths of the protocol are added.
+func (r *Remote) base() string { return strings.TrimSuffix(r.endpoint.String(), "/") }
 
 func (s *httpSession) close() {}
 
@@ -227,7 +230,9 @@ func refusedByStatus(response *http.Response) error {
 		text += ": " + printable(body)
 	}
 	switch code := response.StatusCode; {
-	case code == http.StatusUnauthorized || code == http.StatusForbidden || code == http.StatusProxyAuthRequired:
+	case code == http.StatusForbidden:
+		return &refusal{kind: Unauthorized, text: "the server refuses the credentials: " + text, cause: &forbidden{text}}
+	case code == http.StatusUnauthorized || code == http.StatusProxyAuthRequired:
 		return refuse(Unauthorized, "the server refuses the credentials: %s", text)
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return refuse(NotFound, "the server knows no such repository: %s", text)

@@ -44,7 +44,7 @@ type pushResult struct {
 func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushResult, error) {
 	result, err := r.tryPush(ctx, budget, u)
 	if err == nil || kindOf(err) != Rejected {
-		return result, err
+		return result, r.explainForbidden(ctx, budget, err)
 	}
 	tip, lookup := r.fetchTip(ctx, budget, string(u.reference), func(Hash) (want, bool) { return want{}, false })
 	switch {

@@ -74,7 +74,7 @@ func (r *Remote) Check(ctx context.Context) error {
 		advertised, err := session.advertisement(ctx, "")
 		session.close()
 		if err != nil {
-			return r.failure(ctx, op, err)
+			return r.failure(ctx, op, r.explainForbidden(ctx, budget, err))
 		}
 		if service == receivePack {
 			r.completesPacks.Store(!advertised.Capabilities.Supports(noThin))
