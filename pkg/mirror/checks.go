@@ -120,7 +120,8 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	if err != nil {
 		return false, fmt.Errorf("read the configuration: %w", err)
 	}
-	problem := reasonOf(c.checkRemote(ctx, config), v1alpha1.ReasonRepositoryUnreachable)
+	redirect, err := c.checkRemote(ctx, config)
+	problem := reasonOf(err, v1alpha1.ReasonRepositoryUnreachable)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
 	}
@@ -130,7 +131,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	changed := false
 	client := c.client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
 	err = writeStatus(ctx, c.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
-		changed = updateRepositoryStatus(object, config.Generation, problem)
+		changed = updateRepositoryStatus(object, config.Generation, problem, redirect)
 		return changed
 	})
 	if err != nil {
@@ -142,18 +143,19 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	return problem.IsZero(), nil
 }
 
-// checkRemote returns why the remote cannot be used with the current Secrets of a GitRepoConfig.
-func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig) error {
+// checkRemote returns why the remote cannot be used with the current Secrets of a GitRepoConfig, and the URL to which it redirects.
+func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig) (redirect string, err error) {
 	remote, err := c.repositories.remote(ctx, config)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer remote.Close()
 	remote.Limits.Time = checkTimeout
 	if _, err := c.repositories.signer(ctx, config); err != nil {
-		return err
+		return "", err
 	}
-	return remote.Check(ctx)
+	err = remote.Check(ctx)
+	return remote.Redirect(), err
 }
 
 // failing returns the configurations whose checks or branches fail.

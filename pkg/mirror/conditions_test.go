@@ -282,11 +282,25 @@ func TestConditionsOfRepositories(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
-			if !updateRepositoryStatus(config, 3, reasonOf(tt.failure, v1alpha1.ReasonRepositoryUnreachable)) {
+			if !updateRepositoryStatus(config, 3, reasonOf(tt.failure, v1alpha1.ReasonRepositoryUnreachable), "") {
 				t.Error("the report does not change the conditions")
 			}
 			checkConditions(t, config.Status.Conditions, 3, tt.want)
 		})
+	}
+}
+
+// TestConditionOfRedirectedRepository checks that a repository that was renamed is ready, and that its condition names the new URL.
+func TestConditionOfRedirectedRepository(t *testing.T) {
+	const url = "https://git.example.com/shop/renamed"
+	config := &v1alpha1.GitRepoConfig{}
+	updateRepositoryStatus(config, 1, conditions.Reason{}, url)
+	if got := meta.FindStatusCondition(config.Status.Conditions, ready); got.Status != metav1.ConditionTrue ||
+		!strings.Contains(got.Message, "The server redirects to "+url+": set spec.repoUrl to that URL") {
+		t.Errorf("condition %+v", got)
+	}
+	if updateRepositoryStatus(config, 1, conditions.Reason{}, ""); strings.Contains(meta.FindStatusCondition(config.Status.Conditions, ready).Message, url) {
+		t.Errorf("conditions %+v after the redirect", config.Status.Conditions)
 	}
 }
 

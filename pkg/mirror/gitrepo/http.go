@@ -24,6 +24,9 @@ const (
 	maxRedirects  = 5
 )
 
+// errRedirected is the cause of an error if the server redirects a request that is not for the advertisement.
+var errRedirected = errors.New("the server redirects the request")
+
 // newHTTPClient returns the client that all sessions share; it keeps connections open between them.
 func (r *Remote) newHTTPClient() (*http.Client, error) {
 	configuration, err := r.tlsConfig()
@@ -81,7 +84,9 @@ func checkRedirect(request *http.Request, via []*http.Request) error {
 	case len(via) > maxRedirects:
 		return refuse(Protocol, "the server redirects too often")
 	case request.Method != http.MethodGet || !strings.HasSuffix(to.Path, discoveryPath):
-		return refuse(Protocol, "the server redirects to %s, which is no repository", to.Redacted())
+		return &refusal{
+			kind: Protocol, text: fmt.Sprintf("the server redirects to %s, which is no repository", to.Redacted()), cause: errRedirected,
+		}
 	case !upgrade && (from.Scheme != to.Scheme || from.Host != to.Host):
 		return refuse(Rejected, "the server redirects to another host, %s; credentials are not sent there: name it in the URL",
 			to.Host)
@@ -126,6 +131,9 @@ func (s *httpSession) advertisement(ctx context.Context, reference string) (*pac
 	final := *response.Request.URL
 	final.RawQuery, final.User = "", nil
 	s.base = strings.TrimSuffix(final.String(), discoveryPath)
+	if base := s.base; base != s.remote.base() {
+		s.remote.redirect.Store(&base)
+	}
 	advertised, err := readAdvertisement(response.Body, reference)
 	if err == nil {
 		drain(response.Body)

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -78,6 +80,47 @@ func TestPushReusesAdvertisement(t *testing.T) {
 		})
 	}
 	r.fsck()
+}
+
+// TestRenamedRepository renames a repository between two pushes. The server redirects requests to the old name, also those of a push, which
+// clients cannot follow.
+func TestRenamedRepository(t *testing.T) {
+	r := newRepository(t)
+	base := "/" + filepath.Base(r.path)
+	var renamed atomic.Bool
+	url := r.serve(func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+			rest, isNew := strings.CutPrefix(request.URL.Path, "/renamed")
+			switch {
+			case isNew:
+				request.URL.Path = base + rest
+				next.ServeHTTP(response, request)
+			case renamed.Load():
+				http.Redirect(response, request, "/renamed"+strings.TrimPrefix(request.URL.Path, base)+"?"+request.URL.RawQuery,
+					http.StatusTemporaryRedirect)
+			default:
+				next.ServeHTTP(response, request)
+			}
+		})
+	})
+	remote := newRemote(t, url)
+	branch := load(t, remote, gitrepo.Options{})
+	for i := range 4 {
+		if i == 2 {
+			if got := remote.Redirect(); got != "" {
+				t.Errorf("redirected to %q before the repository was renamed", got)
+			}
+			renamed.Store(true)
+		}
+		stage(t, branch, set("a", strconv.Itoa(i)))
+		push(t, branch)
+	}
+	if got, want := remote.Redirect(), strings.TrimSuffix(url, base)+"/renamed"; got != want {
+		t.Errorf("redirected to %q, want %q", got, want)
+	}
+	if got := r.git("show", "main:a"); got != "3" {
+		t.Errorf("content = %q", got)
+	}
 }
 
 func outcome(err error) string {

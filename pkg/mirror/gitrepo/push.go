@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -43,6 +44,10 @@ type pushResult struct {
 // the request twice.
 func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushResult, error) {
 	result, err := r.tryPush(ctx, budget, u)
+	if errors.Is(err, errRedirected) {
+		// The repository was renamed since the last push, whose advertisement tryPush has reused. It reads a new one now.
+		result, err = r.tryPush(ctx, budget, u)
+	}
 	if err == nil || kindOf(err) != Rejected {
 		return result, r.explainForbidden(ctx, budget, err)
 	}

@@ -37,6 +37,8 @@ type Remote struct {
 	completesPacks atomic.Bool
 	// lastPush is nil if the next push needs an advertisement.
 	lastPush atomic.Pointer[lastPush]
+	// redirect is the URL to which the server has redirected, nil if it has not.
+	redirect atomic.Pointer[string]
 
 	connect     sync.Once
 	client      *http.Client
@@ -81,6 +83,15 @@ func (r *Remote) Check(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Redirect returns the URL, without credentials, to which the server redirects HTTP requests for the repository, as it does after the
+// repository was renamed. It is empty if no request was redirected.
+func (r *Remote) Redirect() string {
+	if url := r.redirect.Load(); url != nil {
+		return *url
+	}
+	return ""
 }
 
 // Close drops idle connections. The Remote can still be used.
