@@ -71,6 +71,12 @@ func (r *Repository) AddCollaborator(t testing.TB, user *User, permission string
 	r.do(t, http.MethodPut, "/collaborators/"+user.Name, object{"permission": permission}, nil)
 }
 
+// RemoveCollaborator ends the permission of a user.
+func (r *Repository) RemoveCollaborator(t testing.TB, user *User) {
+	t.Helper()
+	r.do(t, http.MethodDelete, "/collaborators/"+user.Name, nil, nil)
+}
+
 // AddDeployKey lets the owner of a key read the repository over SSH, and write to it unless readOnly is set.
 func (r *Repository) AddDeployKey(t testing.TB, title, publicKey string, readOnly bool) {
 	t.Helper()
