@@ -9,9 +9,13 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"golang.org/x/crypto/ssh"
 	"k8s.io/client-go/kubernetes"
 
@@ -138,6 +142,7 @@ func TestGitea(t *testing.T) {
 			"Deleted":         deletedRepository,
 			"Renamed":         renamedRepository,
 			"Archived":        archivedRepository,
+			"Signed":          signedCommits,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -298,6 +303,44 @@ func archivedRepository(t *testing.T, s *giteaCluster) {
 	m.refused(t, "AuthenticationFailed", "but not write to it: 403 Forbidden: This repo is archived")
 	m.repository.Archive(t, false)
 	m.equal(t)
+}
+
+// signedCommits requires signatures that Gitea can verify. Changes that wait for a key are signed with it, and none is lost.
+func signedCommits(t *testing.T, s *giteaCluster) {
+	m := s.newTokenMirror(t, "signed")
+	m.repository.RequireSignatures(t, "main")
+	m.change(t, "second")
+	m.refused(t, "PushRejected", "pre-receive hook declined") // This version of Gitea does not say more.
+	private, public := newOpenPGPKey(t, m.bot.Email())
+	m.bot.AddOpenPGPKey(t, public)
+	m.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: signing, namespace: %s}, stringData: {git.asc: %q}}", m.Namespace, private))
+	m.Patch(t, m.Namespace, "gitrepoconfig/main", fmt.Sprintf(`{"spec": {"commit": {"committer": {"name": "Mirror", "email": %q},
+		"signing": {"secretRef": {"name": "signing"}, "format": "OpenPGP"}}}}`, m.bot.Email()))
+	m.equal(t)
+	m.change(t, "third")
+	m.equal(t)
+}
+
+// newOpenPGPKey returns a new key with an address, and its public key.
+func newOpenPGPKey(t *testing.T, email string) (private, public string) {
+	t.Helper()
+	entity, err := openpgp.NewEntity("Mirror", "", email, &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	armored := func(kind string, serialize func(io.Writer) error) string {
+		var text strings.Builder
+		out, err := armor.Encode(&text, kind, nil)
+		if err == nil {
+			err = errors.Join(serialize(out), out.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text.String()
+	}
+	private = armored(openpgp.PrivateKeyType, func(out io.Writer) error { return entity.SerializePrivate(out, nil) })
+	return private, armored(openpgp.PublicKeyType, entity.Serialize)
 }
 
 // stoppedGitea stops Gitea during changes.

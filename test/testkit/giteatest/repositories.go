@@ -89,6 +89,12 @@ func (r *Repository) Protect(t testing.TB, pattern string) {
 	r.do(t, http.MethodPost, "/branch_protections", object{"rule_name": pattern, "enable_push": false}, nil)
 }
 
+// RequireSignatures protects the branches that a pattern matches: only signed commits can be pushed, whose signatures Gitea can verify.
+func (r *Repository) RequireSignatures(t testing.TB, pattern string) {
+	t.Helper()
+	r.do(t, http.MethodPost, "/branch_protections", object{"rule_name": pattern, "enable_push": true, "require_signed_commits": true}, nil)
+}
+
 // Unprotect ends the protection of the branches that a pattern matches.
 func (r *Repository) Unprotect(t testing.TB, pattern string) {
 	t.Helper()

@@ -54,3 +54,12 @@ func (u *User) AddKey(t testing.TB, title, publicKey string) {
 	t.Helper()
 	u.do(t, http.MethodPost, "/user/keys", object{"title": title, "key": publicKey}, nil)
 }
+
+// Email returns the user's address, which is activated.
+func (u *User) Email() string { return address(u.Name) }
+
+// AddOpenPGPKey adds an armored public key with the user's address. Gitea verifies signatures of commits with it.
+func (u *User) AddOpenPGPKey(t testing.TB, publicKey string) {
+	t.Helper()
+	u.do(t, http.MethodPost, "/user/gpg_keys", object{"armored_public_key": publicKey}, nil)
+}
