@@ -44,6 +44,7 @@ func runnable() []string {
 		"docs/kinds/notificationsink.md",
 		"docs/first-steps.md",
 		"docs/secrets.md",
+		"docs/gitops.md",
 		"docs/permissions.md",
 		"docs/attribution.md",
 		"docs/operations.md",
