@@ -98,7 +98,12 @@ func TestBootstrapIgnoredFiles(t *testing.T) {
 			".configbutler/owner.yaml": true, "configbutler.ai/v1alpha1/watchrules/shop/all.yaml": true, "core/v1/nodes/one.yaml": true,
 			"storage.k8s.io/v1/csinodes/one.yaml": true, "core/v1/configmaps/kube-system/extension-apiserver-authentication.yaml": true,
 			"core/v1/namespaces/kube-public.yaml": true, "core/v1/secrets/flux-system/flux-system.yaml": true,
-			"core/v1/configmaps/shop/kube-x.yaml": false, "core/v1/namespaces/shop.yaml": false, "core/v1/secrets/shop/db.yaml": false,
+			"apiextensions.k8s.io/v1/customresourcedefinitions/gitrepositories.source.toolkit.fluxcd.io.yaml": true,
+			"rbac.authorization.k8s.io/v1/clusterrolebindings/cluster-reconciler-flux-system.yaml":            true,
+			"rbac.authorization.k8s.io/v1/clusterroles/slipstream-view.yaml":                                  true,
+			"apiextensions.k8s.io/v1/customresourcedefinitions/gauges.example.com.yaml":                       false,
+			"rbac.authorization.k8s.io/v1/roles/shop/shop-flux-system.yaml":                                   false,
+			"core/v1/configmaps/shop/kube-x.yaml":                                                             false, "core/v1/namespaces/shop.yaml": false, "core/v1/secrets/shop/db.yaml": false,
 			"rbac.authorization.k8s.io/v1/clusterroles/kube-x.yaml": false, "storage.k8s.io/v1/storageclasses/fast.yaml": false,
 			"kube-green.com/v1/sleepinfos/shop/night.yaml": false,
 		} {

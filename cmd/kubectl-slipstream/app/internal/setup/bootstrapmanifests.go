@@ -127,6 +127,17 @@ func (f *followed) ownNamespaces() []string {
 	return namespaces
 }
 
+// ownFiles returns patterns of other files of this kind: the definitions and the rights of Slipstream and of the tool. Applied and later
+// deleted here, they would end the tool there.
+func (f *followed) ownFiles() []string {
+	const definitions, roles = "apiextensions.k8s.io/*/customresourcedefinitions/", "rbac.authorization.k8s.io/*/clusterrole*/"
+	files := []string{roles + "slipstream-*.yaml"}
+	if f.by == argoCD {
+		return append(files, definitions+"*.argoproj.io.yaml", roles+"argocd-*.yaml")
+	}
+	return append(files, definitions+"*.toolkit.fluxcd.io.yaml", roles+"*-flux-system.yaml")
+}
+
 // ignoredFiles returns what Flux does not fetch, as patterns of gitignore below the root of the repository.
 func (f *followed) ignoredFiles() string {
 	root := "/"
@@ -136,6 +147,9 @@ func (f *followed) ignoredFiles() string {
 	var lines strings.Builder
 	for _, folder := range ownFolders {
 		lines.WriteString(root + folder + "/\n")
+	}
+	for _, file := range f.ownFiles() {
+		lines.WriteString(root + file + "\n")
 	}
 	for _, namespace := range f.ownNamespaces() {
 		lines.WriteString(root + "core/v1/namespaces/" + namespace + ".yaml\n" + root + "*/*/*/" + namespace + "/\n")
@@ -150,6 +164,7 @@ func (f *followed) excludedFiles() string {
 	for _, folder := range ownFolders {
 		globs = append(globs, folder+"/*")
 	}
+	globs = append(globs, f.ownFiles()...)
 	for _, namespace := range f.ownNamespaces() {
 		globs = append(globs, "core/v1/namespaces/"+namespace+".yaml", "*/"+namespace+"/*")
 	}
