@@ -38,6 +38,9 @@ var (
 	Kwok = Tool{module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok"}
 	// Gitea is a Git host. Its SQLite is written in C.
 	Gitea = Tool{module: "gitea", command: "code.gitea.io/gitea", tags: "sqlite,sqlite_unlock_notify", cgo: true}
+	// SourceController and KustomizeController are the parts of Flux that fetch repositories and apply manifests.
+	SourceController    = Tool{module: "sourcecontroller", command: "github.com/fluxcd/source-controller"}
+	KustomizeController = Tool{module: "kustomizecontroller", command: "github.com/fluxcd/kustomize-controller"}
 )
 
 // Build returns the path of the command in the version that the module pins. It builds the command first if it is not in the cache, which
@@ -63,6 +66,11 @@ func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	}
 	program := filepath.Join(folder, t.module)
 	return program, errors.Join(t.buildOnce(ctx, module, program), lock.Release())
+}
+
+// Files returns the folder with the files of the command's module, in the version that is built. The command must be at the module's root.
+func (t Tool) Files(ctx context.Context, root string) (string, error) {
+	return ModuleFolder(ctx, filepath.Join(root, "hack", t.module), t.command)
 }
 
 // buildOnce builds the program, unless it exists. The caller holds the folder's lock.
