@@ -26,9 +26,11 @@ type Credentials struct {
 	Password string
 	// BearerToken is sent to HTTP servers instead of Username and Password.
 	BearerToken string
-	// SSHPrivateKey is a private key in PEM or OpenSSH form; SSHPassphrase decrypts it if it is encrypted.
-	SSHPrivateKey []byte
-	SSHPassphrase []byte
+	// SSHPrivateKey is a private key in PEM or OpenSSH form; SSHPassphrase decrypts it if it is encrypted. SSHCertificate, if
+	// set, is the user certificate of the key, as ssh-keygen -s writes it.
+	SSHPrivateKey  []byte
+	SSHPassphrase  []byte
+	SSHCertificate []byte
 	// KnownHosts is the content of an OpenSSH known_hosts file. SSH requires it.
 	KnownHosts []byte
 	// CABundle holds CA certificates in PEM form that are trusted for HTTPS, beside those of the system.

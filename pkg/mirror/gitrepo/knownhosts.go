@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -21,62 +22,102 @@ import (
 
 // knownHosts are the entries of a known_hosts file. The library reads only files, and the content comes from a Secret,
 // which must not be written to disk.
-type knownHosts []knownHost
+type knownHosts struct {
+	entries []knownHost
+	// now is the clock by which certificates of hosts are valid.
+	now func() time.Time
+}
 
 type knownHost struct {
 	// patterns are names, names with wildcards, negated names, or one hashed name.
 	patterns []string
 	key      ssh.PublicKey
-	revoked  bool
+	// authority is set if the key signs the certificates of hosts (@cert-authority).
+	authority bool
+	revoked   bool
 }
 
-// parseKnownHosts parses OpenSSH's file format. It ignores lines for certificate authorities.
-func parseKnownHosts(content []byte) (knownHosts, error) {
+// certificateAlgorithms are those of host certificates. An authority signs keys of any type.
+var certificateAlgorithms = []string{
+	ssh.CertAlgoED25519v01, ssh.CertAlgoECDSA256v01, ssh.CertAlgoECDSA384v01, ssh.CertAlgoECDSA521v01, ssh.CertAlgoRSASHA512v01,
+	ssh.CertAlgoRSASHA256v01,
+}
+
+// parseKnownHosts parses OpenSSH's file format.
+func parseKnownHosts(content []byte, now func() time.Time) (knownHosts, error) {
+	hosts := knownHosts{now: now}
 	if len(bytes.TrimSpace(content)) == 0 {
-		return nil, refuse(Invalid, "SSH needs known_hosts, and none are given")
+		return hosts, refuse(Invalid, "SSH needs known_hosts, and none are given")
 	}
-	var hosts knownHosts
 	for {
 		marker, patterns, key, _, rest, err := ssh.ParseKnownHosts(content)
 		if errors.Is(err, io.EOF) {
 			return hosts, nil
 		}
 		if err != nil {
-			return nil, refuse(Invalid, "known_hosts cannot be read: %v", err)
+			return hosts, refuse(Invalid, "known_hosts cannot be read: %v", err)
 		}
-		if marker != "cert-authority" {
-			hosts = append(hosts, knownHost{patterns: patterns, key: key, revoked: marker == "revoked"})
-		}
+		hosts.entries = append(hosts.entries, knownHost{
+			patterns: patterns, key: key, authority: marker == "cert-authority", revoked: marker == "revoked",
+		})
 		content = rest
 	}
 }
 
-// check is an ssh.HostKeyCallback: the key must be listed for the address, and must not be revoked.
-func (h knownHosts) check(address string, _ net.Addr, key ssh.PublicKey) error {
-	encoded := key.Marshal()
-	known := false
-	for _, host := range h {
-		if !bytes.Equal(host.key.Marshal(), encoded) {
-			continue
-		}
-		if host.revoked {
-			return refuse(Unauthorized, "the host key of %s is revoked", address)
-		}
-		known = known || host.matches(address)
+// check is an ssh.HostKeyCallback: the key, or the authority of its certificate, must be listed for the address, and neither
+// must be revoked.
+func (h knownHosts) check(address string, remote net.Addr, key ssh.PublicKey) error {
+	certificate, ok := key.(*ssh.Certificate)
+	if !ok {
+		return h.checkKey(address, key)
 	}
-	if !known {
+	if h.revoked(certificate.Key) || h.revoked(certificate.SignatureKey) {
+		return refuse(Unauthorized, "the host certificate of %s is of a key or an authority that is revoked", address)
+	}
+	if !h.lists(address, certificate.SignatureKey, true) {
+		return h.checkKey(address, certificate.Key) // As OpenSSH does.
+	}
+	checker := ssh.CertChecker{IsHostAuthority: func(ssh.PublicKey, string) bool { return true }, Clock: h.now}
+	if err := checker.CheckHostKey(address, remote, key); err != nil {
+		return refuse(Unauthorized, "the host certificate of %s is not valid for it by known_hosts: %v", address, err)
+	}
+	return nil
+}
+
+func (h knownHosts) checkKey(address string, key ssh.PublicKey) error {
+	switch {
+	case h.revoked(key):
+		return refuse(Unauthorized, "the host key of %s is revoked", address)
+	case !h.lists(address, key, false):
 		return refuse(Unauthorized, "the host key of %s is not the one in known_hosts: %s %s",
 			address, key.Type(), ssh.FingerprintSHA256(key))
 	}
 	return nil
 }
 
-// algorithms returns the host key algorithms to offer: those of the known keys of the address. By default the library
-// would prefer others, and a server that has such a key would fail the check.
+// revoked reports whether a key is revoked. As the library of the Go project does, it counts for all hosts.
+func (h knownHosts) revoked(key ssh.PublicKey) bool {
+	return slices.ContainsFunc(h.entries, func(host knownHost) bool { return host.revoked && sameKey(host.key, key) })
+}
+
+// lists reports whether a key is listed for an address, as an authority or as the key of the host.
+func (h knownHosts) lists(address string, key ssh.PublicKey, authority bool) bool {
+	return slices.ContainsFunc(h.entries, func(host knownHost) bool {
+		return !host.revoked && host.authority == authority && sameKey(host.key, key) && host.matches(address)
+	})
+}
+
+func sameKey(a, b ssh.PublicKey) bool { return bytes.Equal(a.Marshal(), b.Marshal()) }
+
+// algorithms returns the host key algorithms to offer: those of certificates if an authority is listed for the address, and
+// those of its known keys. By default the library would prefer others, and a server that has such a key would fail the check.
 func (h knownHosts) algorithms(address string) []string {
 	var algorithms []string
-	for _, host := range h {
-		if host.revoked || !host.matches(address) {
+	if slices.ContainsFunc(h.entries, func(host knownHost) bool { return host.authority && host.matches(address) }) {
+		algorithms = slices.Clone(certificateAlgorithms)
+	}
+	for _, host := range h.entries {
+		if host.revoked || host.authority || !host.matches(address) {
 			continue
 		}
 		ofKey := []string{host.key.Type()}

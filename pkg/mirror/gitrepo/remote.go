@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
 )
@@ -26,6 +27,8 @@ type Remote struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Limits bound what is read from the server, and how much memory that takes.
 	Limits Limits
+	// Now, if set, is the clock by which SSH certificates are valid.
+	Now func() time.Time
 
 	parse sync.Once
 	// endpoint is the URL without credentials; credentials combine those of the URL and of the field.
@@ -144,6 +147,14 @@ func (r *Remote) open(ctx context.Context, service service, budget *budget) (ses
 // scrub removes the credentials from a text, those of the URL included.
 func (r *Remote) scrub(text string) string {
 	return r.Credentials.scrub(r.credentials.scrub(text))
+}
+
+// now returns the time by which SSH certificates are valid.
+func (r *Remote) now() time.Time {
+	if r.Now == nil {
+		return time.Now()
+	}
+	return r.Now()
 }
 
 // dial opens the connection for SSH.

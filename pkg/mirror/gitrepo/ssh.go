@@ -11,6 +11,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -67,15 +68,15 @@ func (r *Remote) sshAddress() string {
 }
 
 func (r *Remote) sshConfig(address string) (*ssh.ClientConfig, error) {
-	hosts, err := parseKnownHosts(r.credentials.KnownHosts)
+	hosts, err := parseKnownHosts(r.credentials.KnownHosts, r.now)
 	if err != nil {
 		return nil, err
 	}
 	algorithms := hosts.algorithms(address)
 	if len(algorithms) == 0 {
-		return nil, refuse(Unauthorized, "known_hosts holds no key of %s", address)
+		return nil, refuse(Unauthorized, "known_hosts holds no key of %s, nor an authority for it", address)
 	}
-	methods, err := r.credentials.sshMethods()
+	methods, err := r.credentials.sshMethods(r.now())
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (r *Remote) sshConfig(address string) (*ssh.ClientConfig, error) {
 	}, nil
 }
 
-func (c Credentials) sshMethods() ([]ssh.AuthMethod, error) {
+func (c Credentials) sshMethods(now time.Time) ([]ssh.AuthMethod, error) {
 	var methods []ssh.AuthMethod
 	if len(c.SSHPrivateKey) > maxPrivateKey {
 		return nil, refuse(Invalid, "the SSH private key is larger than %s", sizeText(maxPrivateKey))
@@ -97,6 +98,11 @@ func (c Credentials) sshMethods() ([]ssh.AuthMethod, error) {
 		signer, err := c.sshSigner()
 		if err != nil {
 			return nil, refuse(Invalid, "the SSH private key cannot be used: %v", err)
+		}
+		if len(c.SSHCertificate) > 0 {
+			if signer, err = certified(signer, c.SSHCertificate, now); err != nil {
+				return nil, err
+			}
 		}
 		methods = append(methods, ssh.PublicKeys(signer))
 	}
@@ -122,6 +128,10 @@ func sshHandshake(connection net.Conn, address string, configuration *ssh.Client
 	}
 	if strings.Contains(err.Error(), "unable to authenticate") {
 		return nil, refuse(Unauthorized, "the server refuses the credentials: %v", err)
+	}
+	var negotiation *ssh.AlgorithmNegotiationError
+	if errors.As(err, &negotiation) && negotiation.What == "host key" {
+		return nil, refuse(Unauthorized, "the server has none of the host keys and certificates that known_hosts allows: %v", err)
 	}
 	return nil, fmt.Errorf("open the SSH connection: %w", err)
 }

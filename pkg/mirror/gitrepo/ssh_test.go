@@ -41,7 +41,8 @@ type sshServer struct {
 
 const sshPassword = "s3cret"
 
-func newSSHServer(t *testing.T, client ssh.PublicKey) *sshServer {
+// newSSHServer starts a server. prepare may change what it accepts and presents.
+func newSSHServer(t *testing.T, client ssh.PublicKey, prepare ...func(*sshServer)) *sshServer {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,6 +71,9 @@ func newSSHServer(t *testing.T, client ssh.PublicKey) *sshServer {
 		}
 		s.config.AddHostKey(signer)
 		s.hostKeys = append(s.hostKeys, signer)
+	}
+	for _, change := range prepare {
+		change(s)
 	}
 	s.serving.Go(s.accept)
 	t.Cleanup(func() {
