@@ -96,7 +96,7 @@ func TestSSHUserCertificates(t *testing.T) {
 		says        string
 	}{
 		"valid":    {gitrepo.Credentials{SSHPrivateKey: key, SSHCertificate: certificate(authority, public, ssh.UserCert)}, at, "", ""},
-		"no limit": {gitrepo.Credentials{SSHPrivateKey: key, SSHCertificate: certificate(authority, public, ssh.UserCert, forever)}, at, "", ""},
+		"no limit": {gitrepo.Credentials{SSHPrivateKey: key, SSHCertificate: certificate(authority, public, ssh.UserCert, endless)}, at, "", ""},
 		"locked key": {gitrepo.Credentials{
 			SSHPrivateKey: locked, SSHPassphrase: []byte("open sesame"), SSHCertificate: certificate(authority, lockedPublic, ssh.UserCert),
 		}, at, "", ""},
@@ -136,7 +136,7 @@ func TestSSHUserCertificates(t *testing.T) {
 	}
 }
 
-func forever(c *ssh.Certificate) { c.ValidBefore = ssh.CertTimeInfinity }
+func endless(c *ssh.Certificate) { c.ValidBefore = ssh.CertTimeInfinity }
 
 // checkLogin checks a remote and what it says.
 func checkLogin(t *testing.T, remote *gitrepo.Remote, want gitrepo.Kind, says string) {
@@ -161,7 +161,7 @@ func TestSSHCertificateEnd(t *testing.T) {
 		want   time.Time
 	}{
 		"at a time": {nil, certificateTimes.before},
-		"never":     {[]func(*ssh.Certificate){forever}, time.Time{}},
+		"never":     {[]func(*ssh.Certificate){endless}, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := gitrepo.SSHCertificateEnd(ssh.MarshalAuthorizedKey(authority.sign(t, public, ssh.UserCert, "git", test.change...)))
