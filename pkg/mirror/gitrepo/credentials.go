@@ -4,10 +4,12 @@
 package gitrepo
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
 	"net/url"
+	"reflect"
 	"strings"
 )
 
@@ -26,6 +28,8 @@ type Credentials struct {
 	Password string
 	// BearerToken is sent to HTTP servers instead of Username and Password.
 	BearerToken string
+	// Tokens, if set, has the tokens that HTTP servers get instead of Password, with the Username; without one, as bearer tokens.
+	Tokens TokenSource
 	// SSHPrivateKey is a private key in PEM or OpenSSH form; SSHPassphrase decrypts it if it is encrypted. SSHCertificate, if
 	// set, is the user certificate of the key, as ssh-keygen -s writes it.
 	SSHPrivateKey  []byte
@@ -38,6 +42,22 @@ type Credentials struct {
 	// ClientCert and ClientKey are the client certificate for HTTPS, in PEM form.
 	ClientCert []byte
 	ClientKey  []byte
+}
+
+// TokenSource has tokens that are valid for a short time. It is comparable and safe for concurrent use.
+type TokenSource interface {
+	// Token returns a valid token. refused is one that the server has refused, or empty; if it is returned again, there is no
+	// other. The kind of an *Error is kept.
+	Token(ctx context.Context, refused string) (string, error)
+}
+
+// Equal reports whether the credentials are the same.
+func (c Credentials) Equal(other Credentials) bool {
+	if c.Tokens != other.Tokens {
+		return false
+	}
+	c.Tokens, other.Tokens = nil, nil
+	return reflect.DeepEqual(c, other)
 }
 
 var (

@@ -93,6 +93,10 @@ func kindOf(err error) Kind {
 	if errors.As(err, &refused) {
 		return refused.kind
 	}
+	var login *Error
+	if errors.As(err, &login) {
+		return login.Kind
+	}
 	if errors.Is(err, errTooLarge) {
 		return TooLarge
 	}

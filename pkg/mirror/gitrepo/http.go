@@ -168,7 +168,37 @@ type meteredBody struct {
 	io.Closer
 }
 
+// do makes a request. If the server refuses a token, it is made once more with a new one.
 func (s *httpSession) do(ctx context.Context, method, address string, parts [][]byte) (*http.Response, error) {
+	token, err := s.remote.token(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	response, err := s.send(ctx, method, address, token, parts)
+	if err != nil || response.StatusCode != http.StatusUnauthorized || token == "" {
+		return accepted(response, err)
+	}
+	renewed, err := s.remote.token(ctx, token)
+	if err == nil && renewed == token {
+		return accepted(response, nil)
+	}
+	_ = response.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	return accepted(s.send(ctx, method, address, renewed, parts))
+}
+
+// accepted returns a response with the status 200; otherwise it closes the response.
+func accepted(response *http.Response, err error) (*http.Response, error) {
+	if err != nil || response.StatusCode == http.StatusOK {
+		return response, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	return nil, refusedByStatus(response)
+}
+
+func (s *httpSession) send(ctx context.Context, method, address, token string, parts [][]byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, nil)
 	if err != nil {
 		return nil, refuse(Invalid, "the repository URL cannot be used")
@@ -179,7 +209,7 @@ func (s *httpSession) do(ctx context.Context, method, address string, parts [][]
 		request.Header.Set("Accept", fmt.Sprintf("application/x-%s-result", s.service))
 		setBody(request, parts)
 	}
-	s.authorize(request)
+	s.authorize(request, token)
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, withoutURL(err)
@@ -189,11 +219,7 @@ func (s *httpSession) do(ctx context.Context, method, address string, parts [][]
 		return nil, refuse(Protocol, "the server switches to another protocol: %s", printable([]byte(response.Status)))
 	}
 	response.Body = meteredBody{s.budget.meter(response.Body), response.Body}
-	if response.StatusCode == http.StatusOK {
-		return response, nil
-	}
-	defer func() { _ = response.Body.Close() }()
-	return nil, refusedByStatus(response)
+	return response, nil
 }
 
 // setBody sets a body of the parts without joining them. The client can send it again if the connection was closed.
@@ -212,8 +238,13 @@ func setBody(request *http.Request, parts [][]byte) {
 	request.Body, _ = body()
 }
 
-func (s *httpSession) authorize(request *http.Request) {
+// authorize adds the credentials, or the token if there is one.
+func (s *httpSession) authorize(request *http.Request, token string) {
 	switch credentials := s.remote.credentials; {
+	case token != "" && s.remote.Credentials.Username != "":
+		request.SetBasicAuth(credentials.Username, token)
+	case token != "":
+		request.Header.Set("Authorization", "Bearer "+token)
 	case credentials.BearerToken != "":
 		request.Header.Set("Authorization", "Bearer "+credentials.BearerToken)
 	case credentials.Password != "":

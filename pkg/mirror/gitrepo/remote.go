@@ -43,6 +43,9 @@ type Remote struct {
 	// redirect is the URL to which the server has redirected, nil if it has not.
 	redirect atomic.Pointer[string]
 
+	// sent are the last tokens that were sent, the newest first. A server may quote them.
+	sent atomic.Pointer[[2]string]
+
 	connect     sync.Once
 	client      *http.Client
 	clientError error
@@ -144,8 +147,38 @@ func (r *Remote) open(ctx context.Context, service service, budget *budget) (ses
 	}
 }
 
-// scrub removes the credentials from a text, those of the URL included.
+// token returns the current token, empty if the credentials have none. refused is one that the server has refused.
+func (r *Remote) token(ctx context.Context, refused string) (string, error) {
+	if r.Credentials.Tokens == nil {
+		return "", nil
+	}
+	token, err := r.Credentials.Tokens.Token(ctx, refused)
+	if err != nil {
+		return "", err //nolint:wrapcheck // It says that no token was obtained.
+	}
+	for {
+		sent := r.sent.Load()
+		if sent != nil && sent[0] == token || r.sent.CompareAndSwap(sent, withSent(sent, token)) {
+			return token, nil
+		}
+	}
+}
+
+// withSent returns the last two tokens after one was sent.
+func withSent(sent *[2]string, token string) *[2]string {
+	if sent == nil {
+		return &[2]string{token}
+	}
+	return &[2]string{token, sent[0]}
+}
+
+// scrub removes the credentials from a text, those of the URL and tokens included.
 func (r *Remote) scrub(text string) string {
+	if sent := r.sent.Load(); sent != nil {
+		for _, token := range sent {
+			text = Credentials{Username: r.credentials.Username, Password: token}.scrub(text)
+		}
+	}
 	return r.Credentials.scrub(r.credentials.scrub(text))
 }
 
