@@ -67,7 +67,7 @@ func parseCertificate(content []byte) (*ssh.Certificate, error) {
 // certificateTime returns a time of a certificate. The largest one, which means never, is no time.
 func certificateTime(seconds uint64) time.Time {
 	const year9999 = 253402300799
-	return time.Unix(int64(min(seconds, year9999)), 0) //nolint:gosec // The bound fits.
+	return time.Unix(int64(min(seconds, year9999)), 0)
 }
 
 func timeText(at time.Time) string { return at.UTC().Format(time.RFC3339) }
