@@ -23,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	listers "github.com/configbutler/slipstream/pkg/generated/listers/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
 )
 
@@ -120,7 +121,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	if err != nil {
 		return false, fmt.Errorf("read the configuration: %w", err)
 	}
-	redirect, err := c.checkRemote(ctx, config)
+	note, err := c.checkRemote(ctx, config)
 	problem := reasonOf(err, v1alpha1.ReasonRepositoryUnreachable)
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -131,7 +132,7 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	changed := false
 	client := c.client.ConfigbutlerV1alpha1().GitRepoConfigs(name.Namespace)
 	err = writeStatus(ctx, c.announcer, client, config, conditionsOfRepository, func(object *v1alpha1.GitRepoConfig) bool {
-		changed = updateRepositoryStatus(object, config.Generation, problem, redirect)
+		changed = updateRepositoryStatus(object, config.Generation, problem, note)
 		return changed
 	})
 	if err != nil {
@@ -143,8 +144,9 @@ func (c *checks) check(ctx context.Context, name types.NamespacedName) (ready bo
 	return problem.IsZero(), nil
 }
 
-// checkRemote returns why the remote cannot be used with the current Secrets of a GitRepoConfig, and the URL to which it redirects.
-func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig) (redirect string, err error) {
+// checkRemote returns why the remote cannot be used with the current Secrets of a GitRepoConfig. If it can, note is what the user should
+// know of it.
+func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig) (note string, err error) {
 	remote, err := c.repositories.remote(ctx, config)
 	if err != nil {
 		return "", err
@@ -154,8 +156,22 @@ func (c *checks) checkRemote(ctx context.Context, config *v1alpha1.GitRepoConfig
 	if _, err := c.repositories.signer(ctx, config); err != nil {
 		return "", err
 	}
-	err = remote.Check(ctx)
-	return remote.Redirect(), err
+	if err := remote.Check(ctx); err != nil {
+		return "", err
+	}
+	return redirectNote(remote.Redirect()) + certificateNote(remote.Credentials), nil
+}
+
+// certificateNote returns when the SSH certificate of credentials ends, empty if there is none or it never does.
+func certificateNote(credentials gitrepo.Credentials) string {
+	if credentials.SSHCertificate == nil {
+		return ""
+	}
+	end, err := gitrepo.SSHCertificateEnd(credentials.SSHCertificate)
+	if err != nil || end.IsZero() {
+		return ""
+	}
+	return "; the SSH certificate is valid until " + end.UTC().Format(time.RFC3339)
 }
 
 // failing returns the configurations whose checks or branches fail.

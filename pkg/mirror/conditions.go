@@ -178,25 +178,23 @@ func updateRuleStatus(r *rulePlan, problem, destination conditions.Reason, statu
 }
 
 // updateRepositoryStatus updates the status of a GitRepoConfig with the result of checking a generation of it, and reports whether it has
-// changed. redirect is the URL to which the server redirects, empty if it does not.
-func updateRepositoryStatus(object *v1alpha1.GitRepoConfig, generation int64, problem conditions.Reason, redirect string) bool {
+// changed. note is what the user should know of a repository that is ready.
+func updateRepositoryStatus(object *v1alpha1.GitRepoConfig, generation int64, problem conditions.Reason, note string) bool {
 	before := object.Status
 	object.Status.ObservedGeneration = generation
 	object.Status.Conditions = slices.Clone(before.Conditions)
 	set := conditions.For(&object.Status.Conditions, generation, time.Now())
-	set.Ready(problem, repositoryReady(redirect), problem.Code, isStalled(problem.Code))
+	set.Ready(problem, fulfilled("The repository can be read, and the server offers to take pushes"+note), problem.Code, isStalled(problem.Code))
 	set.Prune(optionalConditions...)
 	return !equality.Semantic.DeepEqual(before, object.Status)
 }
 
-// repositoryReady is the reason of a repository without problems. A redirect is no problem until the host ends it, which it does without
-// notice when another repository gets the old name.
-func repositoryReady(redirect string) conditions.Reason {
-	message := "The repository can be read, and the server offers to take pushes"
-	if redirect != "" {
-		message += fmt.Sprintf(". The server redirects to %s: set spec.repoUrl to that URL before the redirect ends", redirect)
+// redirectNote is what follows the message of a ready repository whose server redirects to a URL; empty if it does not.
+func redirectNote(redirect string) string {
+	if redirect == "" {
+		return ""
 	}
-	return fulfilled(message)
+	return fmt.Sprintf(". The server redirects to %s: set spec.repoUrl to that URL before the redirect ends", redirect)
 }
 
 // selectionProblem returns why a rule is not in force, or which of its types are not served; zero if there is neither.

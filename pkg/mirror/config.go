@@ -45,6 +45,8 @@ type Config struct {
 	Deposits *Deposits
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Azure is the server's identity for repositories of the provider azure; nil if it has none.
+	Azure *AzureIdentity
 }
 
 // Limits bound batches and concurrency.

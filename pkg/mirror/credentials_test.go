@@ -223,7 +223,7 @@ func TestSecretsOfAllShapes(t *testing.T) {
 		"GitHub App": {
 			servers.locked,
 			map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "gue55", "ca.crt": authority},
-			v1alpha1.ReasonSecretInvalid, "GitHub Apps are not supported",
+			v1alpha1.ReasonSecretInvalid, "to log in as a GitHub App, set spec.provider to github",
 		},
 		"SSH, no key": {
 			servers.ssh, map[string]string{"username": "bot", "password": "pa55", "known_hosts": known},

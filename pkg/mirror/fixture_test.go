@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,6 +35,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -82,8 +84,9 @@ type fixture struct {
 	secrets *fake.Clientset
 	// host returns the client of the Git host for pull requests; nil if there is none.
 	host func(context.Context, branchKey) (githost.Host, error)
-	// deposits are the Deposits of the mirror's Config.
+	// deposits are the Deposits of the mirror's Config, azure is its Azure.
 	deposits *Deposits
+	azure    *AzureIdentity
 	// events has all Events except warnings.
 	events testkit.EventLog
 	// recorded is set if Changes are recorded; openFiles opens the contents of files for a process, nil for none.
@@ -129,7 +132,7 @@ func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 // start starts a process.
 func (s *fixture) start() {
 	s.t.Helper()
-	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1)))
+	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1), ktesting.BufferLogs(true)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	store := table.New(s.kv, "/test")
 	m := &mirror{
@@ -137,8 +140,11 @@ func (s *fixture) start() {
 		router: &router{
 			namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait}),
 		},
-		repositories: &repositories{cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.requestTimeout}},
-		replan:       make(chan struct{}, 1), publish: make(chan struct{}, 1),
+		repositories: &repositories{
+			cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.requestTimeout},
+			tokens: gittoken.New(new(net.Dialer).DialContext, s.now), azure: s.azure,
+		},
+		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}
 	m.registry = newRegistry(m.router, m.replan, m.publish)
 	m.router.limit, m.router.refused = s.backlog, m.registry.refused
@@ -197,6 +203,16 @@ func (s *fixture) event(d *v1alpha1.GitDestination, eventType, reason, message s
 
 // now returns the time for the expiry of keys.
 func (s *fixture) now() time.Time { return time.Now().Add(time.Duration(s.ahead.Load())) }
+
+// logged returns the log of the current process.
+func (s *fixture) logged() string {
+	s.t.Helper()
+	sink, ok := klog.FromContext(s.ctx).GetSink().(ktesting.Underlier)
+	if !ok {
+		s.t.Fatal("the log is not kept")
+	}
+	return sink.GetBuffer().String()
+}
 
 // onChange sets the function that is called when the worker requests an update of conditions.
 func (s *fixture) onChange(call func()) { s.changed.Store(&call) }

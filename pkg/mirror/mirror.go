@@ -25,6 +25,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/keyring"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
@@ -93,6 +94,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 		config: config, shared: shared, informers: shared.Informers, announcer: events.New(shared.Events, troublesOf),
 		repositories: &repositories{
 			cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
+			tokens: gittoken.New(config.Dial, time.Now), azure: config.Azure,
 			limits: gitrepo.Limits{Memory: config.Limits.RemoteMemory, Time: remotePatience, Large: fairshare.New(largeOperations)},
 		},
 		watches: newWatchStates(), router: &router{namespaces: shared.Namespaces.Get, authors: newAuthors(config)},

@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"errors"
-	"reflect"
 	"slices"
 	"time"
 
@@ -74,7 +73,7 @@ func (b *remoteBranch) refresh(ctx context.Context, members []member) error {
 		if b.sign, err = b.signer(ctx, members[0].plan.repository); err != nil {
 			return err
 		}
-		if !reflect.DeepEqual(remote.Credentials, b.remote.Credentials) {
+		if !remote.Credentials.Equal(b.remote.Credentials) {
 			return b.load(ctx, members)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 )
 
 // repositories builds remotes and signers from GitRepoConfigs and their Secrets.
@@ -32,6 +33,10 @@ type repositories struct {
 	allowInsecure bool
 	// now returns the time at which the expiry of keys is checked.
 	now func() time.Time
+	// tokens are those of providers other than generic; all branches share them.
+	tokens *gittoken.Tokens
+	// azure is the server's identity for the provider azure; nil if it has none.
+	azure *AzureIdentity
 }
 
 // reasonError is an error with the reason of a condition.
@@ -50,18 +55,12 @@ func (r *repositories) remote(ctx context.Context, config *v1alpha1.GitRepoConfi
 	if insecure := strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "file://"); insecure && !r.allowInsecure {
 		return nil, refused(v1alpha1.ReasonURLRefused, "spec.repoUrl: http and file URLs need the server to run with --git-allow-insecure")
 	}
-	remote := &gitrepo.Remote{URL: address, Dial: r.dial, Limits: r.limits}
-	remote.Limits.Owner = config.Namespace
-	if config.Spec.SecretRef == nil {
-		return remote, nil
-	}
-	secret, err := r.secret(ctx, config, config.Spec.SecretRef.Name, "spec.secretRef")
+	credentials, err := r.login(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	if remote.Credentials, err = credentials(secret, strings.HasPrefix(address, "http")); err != nil {
-		return nil, err
-	}
+	remote := &gitrepo.Remote{URL: address, Credentials: credentials, Dial: r.dial, Limits: r.limits, Now: r.now}
+	remote.Limits.Owner = config.Namespace
 	return remote, nil
 }
 
@@ -86,7 +85,9 @@ var (
 	keysAuthority  = []string{"caBundle", "ca.crt", "caFile"}
 	keysCert       = []string{corev1.TLSCertKey, "certFile", "tlsClientCertData"}
 	keysKey        = []string{corev1.TLSPrivateKeyKey, "keyFile", "tlsClientCertKey"}
-	keysGitHubApp  = []string{"githubAppID", "githubAppPrivateKey"}
+	keysGitHubApp  = []string{keyAppID, keyAppPrivateKey}
+	// Certificates have the names that ssh looks for beside each key.
+	keysCertificate = []string{corev1.SSHAuthPrivateKey + "-cert.pub", "identity-cert.pub", "sshPrivateKey-cert.pub"}
 )
 
 // credentials reads a Secret for a URL that is http(s) or SSH.
@@ -96,7 +97,7 @@ func credentials(secret *corev1.Secret, http bool) (gitrepo.Credentials, error) 
 	}
 	c := gitrepo.Credentials{
 		SSHPrivateKey: valueOf(secret, keysPrivateKey), SSHPassphrase: valueOf(secret, keysPassphrase),
-		KnownHosts: valueOf(secret, keysKnownHosts),
+		SSHCertificate: valueOf(secret, keysCertificate), KnownHosts: valueOf(secret, keysKnownHosts),
 	}
 	switch {
 	case c.SSHPrivateKey == nil:
@@ -123,7 +124,7 @@ func httpCredentials(secret *corev1.Secret) (gitrepo.Credentials, error) {
 	}
 	secrets := slices.Concat([]string{corev1.BasicAuthPasswordKey}, keysToken)
 	if key, _ := firstOf(secret, keysGitHubApp); key != "" {
-		return c, refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s has %s: GitHub Apps are not supported, use an access token or a deploy key",
+		return c, refused(v1alpha1.ReasonSecretInvalid, "Secret %s/%s has %s: to log in as a GitHub App, set spec.provider to github",
 			secret.Namespace, secret.Name, key)
 	}
 	if c.CABundle == nil || emptyOf(secret, secrets) != "" {

@@ -18,13 +18,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/fairshare"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 )
 
 // largeReads bounds how many reads of the past that need much memory run at the same time, beside the largeOperations of the mirror.
 // One namespace takes one of them, so that its slow Git server does not keep the others from theirs.
 const largeReads = 2
 
-// SourcesConfig configures Sources. All fields are required.
+// SourcesConfig configures Sources. All fields are required except Azure.
 type SourcesConfig struct {
 	// Client reads GitRepoConfigs, Cluster the Secrets with their credentials.
 	Client  versioned.Interface
@@ -40,6 +41,8 @@ type SourcesConfig struct {
 	Memory int64
 	// Dial opens connections to repositories.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Azure is the server's identity for repositories of the provider azure.
+	Azure *AzureIdentity
 }
 
 // Sources open the repositories of GitDestinations to read what was mirrored to them. They are safe for concurrent use.
@@ -56,6 +59,7 @@ func NewSources(config SourcesConfig) *Sources {
 		client: config.Client, namespace: config.Namespace, installation: config.Installation,
 		repositories: &repositories{
 			cluster: config.Cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
+			tokens: gittoken.New(config.Dial, time.Now), azure: config.Azure,
 			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.NewCapped(largeReads, 1)},
 		},
 	}

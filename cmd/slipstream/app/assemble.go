@@ -69,7 +69,10 @@ func assemble(
 	if err != nil {
 		return nil, err
 	}
-	past := newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
+	past, err := newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
+	if err != nil {
+		return nil, err
+	}
 	sending, err := newSending(opts.Notifications.ClusterName, config.Generic.ClientConfig, policy, process)
 	if err != nil {
 		return nil, err

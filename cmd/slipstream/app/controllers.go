@@ -127,6 +127,10 @@ func (c *controllers) mirror(identity string, deposits *mirror.Deposits) (*mirro
 		return nil, err
 	}
 	opts := c.opts
+	azure, err := opts.Git.Azure()
+	if err != nil {
+		return nil, err
+	}
 	return &mirror.Controller{Config: mirror.Config{
 		Leasing: leasing,
 		Identity: mirror.Identity{
@@ -134,7 +138,7 @@ func (c *controllers) mirror(identity string, deposits *mirror.Deposits) (*mirro
 			Installation: installationOf(opts),
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
-		AllowInsecure: opts.Git.AllowInsecure, Dial: c.policy.DialContext, History: c.history, Files: c.files, Deposits: deposits,
+		AllowInsecure: opts.Git.AllowInsecure, Dial: c.policy.DialContext, Azure: azure, History: c.history, Files: c.files, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil

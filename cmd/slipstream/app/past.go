@@ -20,7 +20,11 @@ import (
 func newPast(
 	opts *options.Options, generic *genericapiserver.RecommendedConfig, process *controller.Process, policy *egress.Policy, schemas *diff.Schemas,
 	files *blobcache.Cache,
-) *past.Past {
+) (*past.Past, error) {
+	azure, err := opts.Git.Azure()
+	if err != nil {
+		return nil, err
+	}
 	namespaces := generic.SharedInformerFactory.Core().V1().Namespaces().Lister()
 	sources := mirror.NewSources(mirror.SourcesConfig{
 		Client: process.Client, Cluster: process.Cluster.Kubernetes,
@@ -32,10 +36,10 @@ func newPast(
 			return watch.Namespace{Name: name, UID: found.UID, Labels: found.Labels}, true
 		},
 		Installation:  installationOf(opts),
-		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Dial: policy.DialContext,
+		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Dial: policy.DialContext, Azure: azure,
 	})
 	return past.New(past.Config{
 		Client: process.Client, Sources: sources, Cluster: process.Cluster.Kubernetes, Namespace: opts.Namespace, Schemas: schemas, Contents: files,
 		Clock: process.Clock,
-	})
+	}), nil
 }

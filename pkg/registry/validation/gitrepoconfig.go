@@ -4,6 +4,8 @@
 package validation
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -62,6 +64,7 @@ func validateGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, options Opt
 	if spec.SecretRef != nil {
 		errs = append(errs, validateSecretReference(*spec.SecretRef, path.Child("secretRef"))...)
 	}
+	errs = append(errs, validateProvider(spec, options, path)...)
 	if spec.Push != nil {
 		errs = append(errs, validatePushPolicy(spec.Push, path.Child("push"))...)
 	}
@@ -70,6 +73,27 @@ func validateGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, options Opt
 	}
 	errs = append(errs, validateWebURLTemplate(spec.WebURLTemplate, path.Child("webURLTemplate"))...)
 	return append(errs, validateAccessPolicy(spec.AccessPolicy, path.Child("accessPolicy"))...)
+}
+
+// validateProvider checks that a provider has what it needs, and nothing that it ignores.
+func validateProvider(spec *configbutler.GitRepoConfigSpec, options Options, path *field.Path) field.ErrorList {
+	provider := cmp.Or(spec.Provider, configbutler.ProviderGeneric)
+	errs := validateOneOf(provider, path.Child("provider"),
+		configbutler.ProviderGeneric, configbutler.ProviderGitHub, configbutler.ProviderAzure)
+	if len(errs) > 0 || provider == configbutler.ProviderGeneric {
+		return errs
+	}
+	secure := strings.HasPrefix(spec.RepoURL, "https://") || options.AllowInsecureURLs && strings.HasPrefix(spec.RepoURL, "http://")
+	if !secure && spec.RepoURL != "" {
+		errs = append(errs, field.Invalid(path.Child("repoUrl"), withoutCredentials(spec.RepoURL), fmt.Sprintf("provider %s needs an https URL", provider)))
+	}
+	switch {
+	case provider == configbutler.ProviderGitHub && spec.SecretRef == nil:
+		errs = append(errs, field.Required(path.Child("secretRef"), "provider github needs a Secret with githubAppID and the other keys of the app"))
+	case provider == configbutler.ProviderAzure && spec.SecretRef != nil:
+		errs = append(errs, field.Forbidden(path.Child("secretRef"), "provider azure uses the identity of the server, without a Secret"))
+	}
+	return errs
 }
 
 func validatePushPolicy(push *configbutler.PushPolicy, path *field.Path) field.ErrorList {

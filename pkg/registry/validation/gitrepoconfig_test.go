@@ -82,6 +82,30 @@ func TestGitRepoConfig(t *testing.T) {
 			path: "spec.host.secretRef.name", says: "Required",
 		},
 		{
+			name: "no known provider", do: func(c config) { c.Spec.Provider = "gitlab" },
+			path: "spec.provider", says: `supported values: "generic", "github", "azure"`,
+		},
+		{name: "a GitHub App", do: func(c config) { c.Spec.Provider = configbutler.ProviderGitHub }},
+		{
+			name: "a GitHub App without a Secret", do: func(c config) { c.Spec.Provider, c.Spec.SecretRef = configbutler.ProviderGitHub, nil },
+			path: "spec.secretRef", says: "githubAppID",
+		},
+		{
+			name: "a GitHub App over ssh", do: func(c config) { c.Spec.Provider, c.Spec.RepoURL = configbutler.ProviderGitHub, "git@github.com:a/b" },
+			path: "spec.repoUrl", says: "provider github needs an https URL",
+		},
+		{name: "the identity at Azure", do: func(c config) { c.Spec.Provider, c.Spec.SecretRef = configbutler.ProviderAzure, nil }},
+		{
+			name: "the identity at Azure and a Secret", do: func(c config) { c.Spec.Provider = configbutler.ProviderAzure },
+			path: "spec.secretRef", says: "without a Secret",
+		},
+		{
+			name: "the identity at Azure over ssh", do: func(c config) {
+				c.Spec.Provider, c.Spec.SecretRef, c.Spec.RepoURL = configbutler.ProviderAzure, nil, "git@ssh.dev.azure.com:v3/a/b/c"
+			},
+			path: "spec.repoUrl", says: "provider azure needs an https URL",
+		},
+		{
 			name: "an interval too short", do: func(c config) { c.Spec.Push.Interval.Duration = 99 * time.Millisecond },
 			path: "spec.push.interval", says: "at least 100ms",
 		},

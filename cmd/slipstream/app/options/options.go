@@ -37,6 +37,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/callerrights"
 	"github.com/configbutler/slipstream/pkg/apiserver/admission/placement"
 	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/store/keyspace"
 )
 
@@ -80,6 +81,15 @@ type GitOptions struct {
 	AllowInsecure bool
 	// AllowDestinations allows addresses that are rejected by default: a word of package egress, an address or a CIDR.
 	AllowDestinations []string
+	// AzureNamespaces may use the server's identity at Azure, each as NAMESPACE or NAMESPACE/ORGANIZATION.
+	AzureNamespaces []string
+	// AzureURLs are URLs of Azure DevOps in addition to the public ones.
+	AzureURLs []string
+}
+
+// Azure returns the server's identity at Azure.
+func (o *GitOptions) Azure() (*mirror.AzureIdentity, error) {
+	return mirror.NewAzureIdentity(o.AzureNamespaces, o.AzureURLs, o.AllowInsecure, os.Getenv)
 }
 
 // New returns the defaults. The codecs are those of the stored kinds.
@@ -187,6 +197,13 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 		"Addresses that URLs in objects may refer to although they are refused by default, to protect the server's own environment: "+
 			strings.Join(egress.Words(), ", ")+", an IP address or a CIDR. The metadata service of a cloud is link-local. "+
 			"Repeat or separate with commas.")
+	git.StringSliceVar(&o.AzureNamespaces, "git-azure-namespaces", o.AzureNamespaces,
+		"Namespaces whose repositories may use the provider azure, which logs in at Azure DevOps with the workload identity of the server: "+
+			"NAMESPACE/ORGANIZATION, or NAMESPACE for all organizations. Users who may write repositories there have the rights of that "+
+			"identity. Repeat or separate with commas.")
+	git.StringSliceVar(&o.AzureURLs, "git-azure-urls", o.AzureURLs,
+		"URLs at which Azure DevOps receives the token of that identity, in addition to https://dev.azure.com and the hosts below "+
+			"visualstudio.com. Repeat or separate with commas.")
 }
 
 // Complete fills in derived values.
@@ -241,10 +258,14 @@ func (o *Options) validateRecommended() []error {
 }
 
 func (o *GitOptions) validate() []error {
+	var errs []error
 	if _, err := egress.NewPolicy(o.AllowDestinations); err != nil {
-		return []error{fmt.Errorf("--allow-destinations: %w", err)}
+		errs = append(errs, fmt.Errorf("--allow-destinations: %w", err))
 	}
-	return nil
+	if _, err := o.Azure(); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
 }
 
 func (o *Options) validateLeaderElection() []error {

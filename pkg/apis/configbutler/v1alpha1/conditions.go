@@ -76,6 +76,8 @@ const (
 	ReasonSigningKeyUnusable = "SigningKeyUnusable"
 	// ReasonURLRefused means that the server's settings do not allow the URL.
 	ReasonURLRefused = "URLRefused"
+	// ReasonIdentityNotAllowed means that the server's settings do not allow the namespace to use the server's own identity.
+	ReasonIdentityNotAllowed = "IdentityNotAllowed"
 	// ReasonRepositoryUnreachable means that the remote does not answer.
 	ReasonRepositoryUnreachable = "RepositoryUnreachable"
 	// ReasonRepositoryTooLarge means that the remote sends more than the server reads or holds in memory.
