@@ -11,7 +11,8 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
-// OfRepository returns the permissions to read the Secrets that a repository names. The server sends their content to its URL.
+// OfRepository returns the permissions to read the Secrets that a repository names. The server sends their content to its URL, and
+// that of a proxy's Secret to the proxy.
 func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	var permissions []Permission
 	add := func(name string, path *field.Path) {
@@ -22,6 +23,9 @@ func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	}
 	if ref := repository.Spec.SecretRef; ref != nil {
 		add(ref.Name, field.NewPath("spec", "secretRef", "name"))
+	}
+	if ref := repository.Spec.ProxySecretRef; ref != nil {
+		add(ref.Name, field.NewPath("spec", "proxySecretRef", "name"))
 	}
 	if commit := repository.Spec.Commit; commit != nil && commit.Signing != nil {
 		add(commit.Signing.SecretRef.Name, field.NewPath("spec", "commit", "signing", "secretRef", "name"))

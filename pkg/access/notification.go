@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// OfNotificationSink returns the permissions to list what the notifications of a sink describe, to read the Secret of its receiver, and to
+// OfNotificationSink returns the permissions to list what the notifications of a sink describe, to read the Secrets of its receiver, and to
 // create the Events that it records. serverNamespace is the namespace of the server: a sink in it sends notifications of the namespaces
 // that it names, or of the whole cluster.
 //
@@ -112,10 +112,10 @@ func chosenEvents(chosen, of []v1alpha1.NotificationEvent) []string {
 // ofReceiver returns the permissions for what the receiver of a sink uses. Events are created in the namespaces of their subjects.
 func ofReceiver(sink *v1alpha1.NotificationSink, namespaces []string) []Permission {
 	var permissions []Permission
-	if name, field := receiverSecret(&sink.Spec); name != "" {
+	for _, secret := range receiverSecrets(&sink.Spec) {
 		permissions = append(permissions, Permission{
-			Verbs: []string{"get"}, Namespace: sink.Namespace, Resources: []string{"secrets"}, Name: name,
-			Cause: onBehalf, Remedy: fmt.Sprintf("or let spec.%s.secretRef name a Secret that you may read", field),
+			Verbs: []string{"get"}, Namespace: sink.Namespace, Resources: []string{"secrets"}, Name: secret.name,
+			Cause: onBehalf, Remedy: fmt.Sprintf("or let spec.%s name a Secret that you may read", secret.field),
 		})
 	}
 	if sink.Spec.Event == nil {
@@ -130,19 +130,31 @@ func ofReceiver(sink *v1alpha1.NotificationSink, namespaces []string) []Permissi
 	return permissions
 }
 
-// receiverSecret returns the name of the Secret of a receiver and the field of the receiver. The name is empty if there is none.
-func receiverSecret(spec *v1alpha1.NotificationSinkSpec) (name, field string) {
+// receiverSecret is a Secret of a receiver, and the field that names it.
+type receiverSecret struct{ name, field string }
+
+// receiverSecrets returns the Secrets of a receiver: that with its credentials, and that with its proxy.
+func receiverSecrets(spec *v1alpha1.NotificationSinkSpec) []receiverSecret {
+	var secrets []receiverSecret
+	add := func(ref *v1alpha1.SecretReference, field string) {
+		if ref != nil {
+			secrets = append(secrets, receiverSecret{ref.Name, field})
+		}
+	}
 	switch {
 	case spec.Slack != nil:
-		return spec.Slack.SecretRef.Name, "slack"
+		add(&spec.Slack.SecretRef, "slack.secretRef")
+		add(spec.Slack.ProxySecretRef, "slack.proxySecretRef")
 	case spec.Teams != nil:
-		return spec.Teams.SecretRef.Name, "teams"
-	case spec.Email != nil && spec.Email.SecretRef != nil:
-		return spec.Email.SecretRef.Name, "email"
-	case spec.Webhook != nil && spec.Webhook.SecretRef != nil:
-		return spec.Webhook.SecretRef.Name, "webhook"
+		add(&spec.Teams.SecretRef, "teams.secretRef")
+		add(spec.Teams.ProxySecretRef, "teams.proxySecretRef")
+	case spec.Email != nil:
+		add(spec.Email.SecretRef, "email.secretRef")
+	case spec.Webhook != nil:
+		add(spec.Webhook.SecretRef, "webhook.secretRef")
+		add(spec.Webhook.ProxySecretRef, "webhook.proxySecretRef")
 	}
-	return "", ""
+	return secrets
 }
 
 // NotificationSendsNoMore reports whether a change of a sink sends nothing new, and sends nothing to more receivers. Every change of the

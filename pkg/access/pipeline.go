@@ -25,7 +25,7 @@ var listVerbs = []string{"list"}
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
 // OfPipeline returns the permissions to list what a pipeline sends, in the whole cluster, to read the Secrets that its sinks send to their
-// servers, and to create the Jobs of its sinks and impersonate their accounts. The warnings name what in the pipeline selects nothing yet.
+// servers and proxies, and to create the Jobs of its sinks and impersonate their accounts. The warnings name what in the pipeline selects nothing yet.
 func OfPipeline(resolver Resolver, pipeline *v1alpha1.SyncPipeline) (permissions []Permission, warnings []string) {
 	spec := &pipeline.Spec
 	r := reading{resolver: resolver, verbs: listVerbs}
@@ -75,11 +75,18 @@ func isEverything(chosen []string) bool { return len(chosen) == 0 || slices.Cont
 // ofSink returns the permissions for what a sink uses.
 func ofSink(sink *v1alpha1.PipelineSink, path *field.Path) []Permission {
 	var permissions []Permission
-	if http := sink.HTTP; http != nil && http.SecretRef != nil {
-		permissions = append(permissions, Permission{
-			Verbs: []string{"get"}, Namespace: http.SecretRef.Namespace, Resources: []string{"secrets"}, Name: http.SecretRef.Name,
-			Cause: onBehalf, Remedy: fmt.Sprintf("or let %s name a Secret that you may read", path.Child("http", "secretRef")),
-		})
+	if http := sink.HTTP; http != nil {
+		add := func(ref *v1alpha1.NamespacedObjectReference, name string) {
+			if ref == nil {
+				return
+			}
+			permissions = append(permissions, Permission{
+				Verbs: []string{"get"}, Namespace: ref.Namespace, Resources: []string{"secrets"}, Name: ref.Name,
+				Cause: onBehalf, Remedy: fmt.Sprintf("or let %s name a Secret that you may read", path.Child("http", name)),
+			})
+		}
+		add(http.SecretRef, "secretRef")
+		add(http.ProxySecretRef, "proxySecretRef")
 	}
 	if job := sink.Job; job != nil {
 		permissions = append(permissions, startsJobs(job, path.Child("job"))...)

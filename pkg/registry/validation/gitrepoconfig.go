@@ -65,6 +65,7 @@ func validateGitRepoConfigSpec(spec *configbutler.GitRepoConfigSpec, options Opt
 		errs = append(errs, validateSecretReference(*spec.SecretRef, path.Child("secretRef"))...)
 	}
 	errs = append(errs, validateProvider(spec, options, path)...)
+	errs = append(errs, validateProxyReference(spec.ProxySecretRef, path)...)
 	if spec.Push != nil {
 		errs = append(errs, validatePushPolicy(spec.Push, path.Child("push"))...)
 	}

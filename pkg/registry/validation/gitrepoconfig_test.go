@@ -105,6 +105,11 @@ func TestGitRepoConfig(t *testing.T) {
 			},
 			path: "spec.repoUrl", says: "provider azure needs an https URL",
 		},
+		{name: "a proxy", do: func(c config) { c.Spec.ProxySecretRef = &configbutler.SecretReference{Name: "proxy"} }},
+		{
+			name: "a proxy without a name", do: func(c config) { c.Spec.ProxySecretRef = &configbutler.SecretReference{} },
+			path: "spec.proxySecretRef.name", says: "Required",
+		},
 		{
 			name: "an interval too short", do: func(c config) { c.Spec.Push.Interval.Duration = 99 * time.Millisecond },
 			path: "spec.push.interval", says: "at least 100ms",

@@ -64,6 +64,7 @@ func validateReceiver(spec *configbutler.NotificationSinkSpec, path *field.Path)
 
 func validateSlackSink(sink *configbutler.SlackSink, path *field.Path) field.ErrorList {
 	errs := validateSecretReference(sink.SecretRef, path.Child("secretRef"))
+	errs = append(errs, validateProxyReference(sink.ProxySecretRef, path)...)
 	if sink.Channel != "" && !slackChannel.MatchString(sink.Channel) {
 		errs = append(errs, field.Invalid(path.Child("channel"), sink.Channel,
 			"must be the ID of a channel such as C024BE91L, or its name: letters, digits, _ and -, at most 80 characters"))
@@ -85,6 +86,7 @@ func validateSlackSink(sink *configbutler.SlackSink, path *field.Path) field.Err
 
 func validateTeamsSink(sink *configbutler.TeamsSink, path *field.Path) field.ErrorList {
 	errs := validateSecretReference(sink.SecretRef, path.Child("secretRef"))
+	errs = append(errs, validateProxyReference(sink.ProxySecretRef, path)...)
 	return append(errs, validateCertificates(sink.CABundle, path.Child("caBundle"))...)
 }
 
@@ -173,5 +175,6 @@ func validateWebhookSink(sink *configbutler.WebhookSink, path *field.Path) field
 	if sink.SecretRef != nil {
 		errs = append(errs, validateSecretReference(*sink.SecretRef, path.Child("secretRef"))...)
 	}
+	errs = append(errs, validateProxyReference(sink.ProxySecretRef, path)...)
 	return append(errs, validateCABundle(sink.CABundle, sink.URL, path)...)
 }

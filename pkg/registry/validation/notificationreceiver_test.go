@@ -34,6 +34,12 @@ func TestReceiver(t *testing.T) {
 			path: "spec.teams.secretRef.name", says: "Required",
 		},
 		{
+			name: "Teams with a proxy without a name", do: func(s notifier) {
+				s.Spec.Slack, s.Spec.Teams = nil, &configbutler.TeamsSink{SecretRef: secret, ProxySecretRef: &configbutler.SecretReference{}}
+			},
+			path: "spec.teams.proxySecretRef.name", says: "Required",
+		},
+		{
 			name: "an authority of Teams", do: func(s notifier) {
 				s.Spec.Slack, s.Spec.Teams = nil, &configbutler.TeamsSink{SecretRef: secret, CABundle: []byte("hush")}
 			},
@@ -58,6 +64,11 @@ func TestSlackSinks(t *testing.T) {
 		{
 			name: "a Secret that is none", do: func(s notifier) { s.Spec.Slack.SecretRef.Name = "a/b" },
 			path: "spec.slack.secretRef.name", says: "RFC 1123",
+		},
+		{name: "a proxy", do: func(s notifier) { s.Spec.Slack.ProxySecretRef = &configbutler.SecretReference{Name: "proxy"} }},
+		{
+			name: "a proxy without a name", do: func(s notifier) { s.Spec.Slack.ProxySecretRef = &configbutler.SecretReference{} },
+			path: "spec.slack.proxySecretRef.name", says: "Required",
 		},
 		{name: "another API", do: api("https://slack.example.com:8443/api/")},
 		{name: "an API of another scheme", do: api("ftp://slack.example.com"), path: apiPath, says: "http://host/path or https://host/path"},
@@ -169,6 +180,10 @@ func TestWebhookSinks(t *testing.T) {
 		{
 			name: "a Secret without a name", do: func(s notifier) { s.Spec.Webhook.SecretRef = &configbutler.SecretReference{} },
 			path: "spec.webhook.secretRef.name", says: "Required",
+		},
+		{
+			name: "a proxy without a name", do: func(s notifier) { s.Spec.Webhook.ProxySecretRef = &configbutler.SecretReference{} },
+			path: "spec.webhook.proxySecretRef.name", says: "Required",
 		},
 		{name: "another scheme", do: url("unix:///run/a"), path: path, says: "http://host/path or https://host/path"},
 		{name: "no host", do: url("https://:443/a"), path: path, says: "must name a host"},

@@ -76,6 +76,9 @@ func validateHTTPSink(sink *configbutler.HTTPSink, path *field.Path) field.Error
 	if sink.SecretRef != nil {
 		errs = append(errs, validateNamespacedObjectReference(*sink.SecretRef, path.Child("secretRef"))...)
 	}
+	if sink.ProxySecretRef != nil {
+		errs = append(errs, validateNamespacedObjectReference(*sink.ProxySecretRef, path.Child("proxySecretRef"))...)
+	}
 	errs = append(errs, validateCABundle(sink.CABundle, sink.URL, path)...)
 	return append(errs, validateDuration(sink.Timeout, minSinkTimeout, maxSinkTimeout, path.Child("timeout"))...)
 }

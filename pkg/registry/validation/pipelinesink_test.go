@@ -60,6 +60,11 @@ func TestPipelineSinks(t *testing.T) {
 func TestHTTPSinks(t *testing.T) {
 	url := func(url string) func(pipe) { return func(p pipe) { p.Spec.Sinks[0].HTTP.URL = url } }
 	const path = "spec.sinks[0].http.url"
+	proxy := func(namespace, name string) func(pipe) {
+		return func(p pipe) {
+			p.Spec.Sinks[0].HTTP.ProxySecretRef = &configbutler.NamespacedObjectReference{Namespace: namespace, Name: name}
+		}
+	}
 	checkPipelines(t, []change[pipe]{
 		{name: "an address of version 6", do: url("https://[2001:db8::1]:8443/base")},
 		{name: "no URL", do: url(""), path: path, says: "http://host/path or https://host/path"},
@@ -97,6 +102,9 @@ func TestHTTPSinks(t *testing.T) {
 			name: "a Secret without a name", do: func(p pipe) { p.Spec.Sinks[0].HTTP.SecretRef.Name = "" },
 			path: "spec.sinks[0].http.secretRef.name", says: "Required",
 		},
+		{name: "a proxy", do: proxy("ops", "proxy")},
+		{name: "a proxy without a namespace", do: proxy("", "proxy"), path: "spec.sinks[0].http.proxySecretRef.namespace", says: "Required"},
+		{name: "a proxy without a name", do: proxy("ops", ""), path: "spec.sinks[0].http.proxySecretRef.name", says: "Required"},
 		{
 			name: "no time at all", do: func(p pipe) { p.Spec.Sinks[0].HTTP.Timeout = lasting(0) },
 			path: "spec.sinks[0].http.timeout", says: "at least 1s and at most 5m",

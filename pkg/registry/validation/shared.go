@@ -161,3 +161,11 @@ func validateUnique[T ~string](values []T, path *field.Path) field.ErrorList {
 	}
 	return errs
 }
+
+// validateProxyReference validates proxySecretRef, which can be absent, of what is at path.
+func validateProxyReference(reference *configbutler.SecretReference, path *field.Path) field.ErrorList {
+	if reference == nil {
+		return nil
+	}
+	return validateSecretReference(*reference, path.Child("proxySecretRef"))
+}

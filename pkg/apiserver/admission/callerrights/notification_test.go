@@ -74,8 +74,10 @@ func listed(namespace string, resources ...string) []string {
 }
 
 var (
-	notified = []string{"environments", "syncstatuses", "changes", "gitdestinations", "gitdestinationstatuses", "appcatalogs"}
-	getsHook = []string{"get secrets shop/hook"}
+	notified  = []string{"environments", "syncstatuses", "changes", "gitdestinations", "gitdestinationstatuses", "appcatalogs"}
+	getsHook  = []string{"get secrets shop/hook"}
+	getsProxy = []string{"get secrets shop/proxy"}
+	proxied   = &configbutler.SecretReference{Name: "proxy"}
 	// notifiesShop is what the sink requires.
 	notifiesShop = slices.Concat(listed("shop", notified...), getsHook)
 )
@@ -110,6 +112,22 @@ func TestWhatANotificationSinkRequires(t *testing.T) {
 			obj: notificationSink(sends(change), func(s notificationSpec) {
 				s.Webhook, s.Slack = nil, &configbutler.SlackSink{SecretRef: secret}
 			}),
+		},
+		{
+			name: "the Secrets of Slack and its proxy", asks: slices.Concat(listed("shop", "changes"), getsHook, getsProxy),
+			obj: notificationSink(sends(change), func(s notificationSpec) {
+				s.Webhook, s.Slack = nil, &configbutler.SlackSink{SecretRef: secret, ProxySecretRef: proxied}
+			}),
+		},
+		{
+			name: "the Secrets of Teams and its proxy", asks: slices.Concat(listed("shop", "changes"), getsHook, getsProxy),
+			obj: notificationSink(sends(change), func(s notificationSpec) {
+				s.Webhook, s.Teams = nil, &configbutler.TeamsSink{SecretRef: secret, ProxySecretRef: proxied}
+			}),
+		},
+		{
+			name: "only the Secret of a webhook's proxy", asks: append(listed("shop", "changes"), getsProxy...),
+			obj: notificationSink(sends(change), withoutSecret, func(s notificationSpec) { s.Webhook.ProxySecretRef = proxied }),
 		},
 		{
 			name: "the Secret of Teams", asks: append(listed("shop", "changes"), getsHook...),
@@ -196,6 +214,10 @@ func TestWhatAChangeOfANotificationSinkRequires(t *testing.T) {
 		{
 			name: "another Secret", to: webhook(func(w *configbutler.WebhookSink) { w.SecretRef.Name = "root" }),
 			asks: append(listed("shop", notified...), "get secrets shop/root"),
+		},
+		{
+			name: "a proxy", to: webhook(func(w *configbutler.WebhookSink) { w.ProxySecretRef = proxied }),
+			asks: append(slices.Clone(notifiesShop), getsProxy...),
 		},
 		{name: "another receiver", to: email("jane@example.com"), asks: notifiesShop},
 		{name: "a recipient more", from: email("jane@example.com"), to: email("jane@example.com", "mallory@example.com"), asks: notifiesShop},

@@ -155,6 +155,12 @@ func TestWhatAChangeOfAPipelineTakes(t *testing.T) {
 			asks: slices.Concat(listsDefinitions, listsTypes, []string{"get secrets kube-system/token"}, startsJobs),
 		},
 		{
+			name: "a proxy", asks: slices.Concat(listsDefinitions, listsTypes, getsToken, []string{"get secrets ops/proxy"}, startsJobs),
+			to: server(func(h *configbutler.HTTPSink) {
+				h.ProxySecretRef = &configbutler.NamespacedObjectReference{Namespace: "ops", Name: "proxy"}
+			}),
+		},
+		{
 			name: "the credentials of one sink for another's URL", asks: slices.Concat(listsDefinitions, listsTypes, getsToken),
 			to: func(s pipelineSpec) {
 				s.Sinks[1] = configbutler.PipelineSink{Name: "index", HTTP: s.Sinks[0].HTTP.DeepCopy()}

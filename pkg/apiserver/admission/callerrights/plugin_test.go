@@ -160,6 +160,11 @@ func repository(secret, signing string) *configbutler.GitRepoConfig {
 	return repository
 }
 
+func throughProxy(repository *configbutler.GitRepoConfig) *configbutler.GitRepoConfig {
+	repository.Spec.ProxySecretRef = &configbutler.SecretReference{Name: "proxy"}
+	return repository
+}
+
 func groups(names ...string) []string    { return names }
 func resources(names ...string) []string { return names }
 
@@ -295,6 +300,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 			obj:  repository("creds", "signing"),
 			asks: []string{"get secrets shop/creds", "get secrets shop/signing"},
 		},
+		{name: "the proxy of a repository", obj: throughProxy(repository("", "")), asks: []string{"get secrets shop/proxy"}},
 		{
 			name: "a destination",
 			obj: &configbutler.GitDestination{

@@ -264,6 +264,10 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 		{name: "rules that the repository does not admit", obj: private("mine"), old: private("u"), existing: fed(), asks: ofShop},
 		{name: "a destination that the repository does not admit", obj: private("mine"), old: private("u"), existing: across},
 		{name: "a destination that the repository begins to admit", obj: at("u", ""), old: private("u"), existing: across, asks: ofBank},
+		{
+			name: "a proxy to the repository", existing: fed(), obj: throughProxy(at("u", "")), old: at("u", ""),
+			asks: append([]string{"get secrets shop/proxy"}, fromEverywhere...),
+		},
 		{name: "another repository", obj: goal(mine), old: goal(), existing: fed(), asks: fromEverywhere},
 		{
 			name: "the repository of that name in another namespace", existing: fed(), asks: fromEverywhere,
