@@ -229,8 +229,8 @@ func TestLargePages(t *testing.T) {
 		created := f.create(f.content())
 		for range 20 {
 			f.clock.Step(time.Second)
-			f.Add(githosttest.PullRequest{Head: branch, Base: githosttest.Base, FromFork: true, Body: strings.Repeat("<", 60000)})
-			f.CommentBy(created.Number, strings.Repeat("<", 60000))
+			f.Add(githosttest.PullRequest{Head: branch, Base: githosttest.Base, FromFork: true, Body: strings.Repeat("a", 60000)})
+			f.CommentBy(created.Number, strings.Repeat("a", 60000))
 		}
 		found, err := f.host.Open(f.Context(), branch, githosttest.Base)
 		if err != nil || found == nil || found.Number != created.Number {
