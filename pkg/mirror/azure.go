@@ -113,7 +113,7 @@ func (a *AzureIdentity) credentials(tokens *gittoken.Tokens, namespace, reposito
 		return gitrepo.Credentials{}, refused(v1alpha1.ReasonAuthenticationFailed, "the server has no workload identity: %s is not set; the "+
 			"operator of the server has to label its Pods azure.workload.identity/use: \"true\" and annotate its ServiceAccount", a.missing)
 	}
-	return gitrepo.Credentials{Tokens: tokenSource{tokens.Source(&a.workload)}}, nil
+	return gitrepo.Credentials{Tokens: tokenSource{tokens.Source(&a.workload, nil)}}, nil
 }
 
 // organization returns the organization of a URL of Azure DevOps, in lower case; false for every other URL.

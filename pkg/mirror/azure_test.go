@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 	"github.com/configbutler/slipstream/test/testkit/logintest"
@@ -113,7 +114,8 @@ func azureRepositories(t *testing.T, allowed []string, url string, environment m
 		t.Fatal(err)
 	}
 	return &repositories{
-		cluster: fake.NewClientset(), now: time.Now, tokens: gittoken.New(new(net.Dialer).DialContext, time.Now), allowInsecure: true, azure: identity,
+		cluster: fake.NewClientset(), now: time.Now, network: onThisHost(t), tokens: gittoken.New(onThisHost(t), time.Now), allowInsecure: true,
+		azure: identity,
 	}
 }
 
@@ -157,9 +159,9 @@ func TestURLsOfAzure(t *testing.T) {
 		a := logintest.NewAzure(t, time.Now, nil)
 		address := serveHTTP(t, a)
 		r := azureRepositories(t, []string{"shop/contoso"}, address, environmentOf(a, address))
-		r.dial = func(_ context.Context, _, address string) (net.Conn, error) {
+		r.network = &proxy.Network{Direct: func(_ context.Context, _, address string) (net.Conn, error) {
 			return nil, errors.New("connects to " + address)
-		}
+		}}
 		want := fmt.Sprintf("connects to %s:443", strings.Split(url, "/")[2])
 		if err := pushOnce(t, r, azureRepository(url), "x"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -4,12 +4,11 @@
 package mirror
 
 import (
-	"context"
-	"net"
 	"time"
 
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
@@ -43,8 +42,8 @@ type Config struct {
 	Files *blobcache.Cache
 	// Deposits are the files that other parts of the server write to destinations; nil disables them.
 	Deposits *Deposits
-	// Dial opens connections to repositories.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Network connects to repositories.
+	Network *proxy.Network
 	// Azure is the server's identity for repositories of the provider azure; nil if it has none.
 	Azure *AzureIdentity
 }

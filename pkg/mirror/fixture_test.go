@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -141,8 +140,8 @@ func (s *fixture) start() {
 			namespaces: s.in.namespaces, authors: newAuthors(Config{Facts: s.facts, Hash: s.hash, AttributionMaxWait: s.maxWait}),
 		},
 		repositories: &repositories{
-			cluster: s.secrets, allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.requestTimeout},
-			tokens: gittoken.New(new(net.Dialer).DialContext, s.now), azure: s.azure,
+			cluster: s.secrets, network: onThisHost(s.t), allowInsecure: true, now: s.now, limits: gitrepo.Limits{Time: s.requestTimeout},
+			tokens: gittoken.New(onThisHost(s.t), s.now), azure: s.azure,
 		},
 		replan: make(chan struct{}, 1), publish: make(chan struct{}, 1),
 	}

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
@@ -40,8 +41,8 @@ var (
 	gitHubRepository = regexp.MustCompile(`^/([A-Za-z0-9_-]{1,100})/([A-Za-z0-9_.-]{1,100})/?$`)
 )
 
-// login returns the credentials for a repository, as its provider defines.
-func (r *repositories) login(ctx context.Context, config *v1alpha1.GitRepoConfig) (gitrepo.Credentials, error) {
+// login returns the credentials for a repository, as its provider defines. through is its proxy; nil if it has none.
+func (r *repositories) login(ctx context.Context, config *v1alpha1.GitRepoConfig, through *proxy.Proxy) (gitrepo.Credentials, error) {
 	switch {
 	case config.Spec.Provider == v1alpha1.ProviderAzure:
 		return r.azure.credentials(r.tokens, config.Namespace, config.Spec.RepoURL)
@@ -55,18 +56,20 @@ func (r *repositories) login(ctx context.Context, config *v1alpha1.GitRepoConfig
 		return gitrepo.Credentials{}, err
 	}
 	if config.Spec.Provider == v1alpha1.ProviderGitHub {
-		return r.gitHubCredentials(config, secret)
+		return r.gitHubCredentials(config, secret, through)
 	}
 	return credentials(secret, strings.HasPrefix(config.Spec.RepoURL, "http"))
 }
 
 // gitHubCredentials returns the credentials of a GitHub App.
-func (r *repositories) gitHubCredentials(config *v1alpha1.GitRepoConfig, secret *corev1.Secret) (gitrepo.Credentials, error) {
+func (r *repositories) gitHubCredentials(
+	config *v1alpha1.GitRepoConfig, secret *corev1.Secret, through *proxy.Proxy,
+) (gitrepo.Credentials, error) {
 	app, err := r.gitHubApp(config, secret)
 	if err != nil {
 		return gitrepo.Credentials{}, err
 	}
-	return gitrepo.Credentials{Username: gitHubUser, Tokens: tokenSource{r.tokens.Source(app)}, CABundle: app.CABundle}, nil
+	return gitrepo.Credentials{Username: gitHubUser, Tokens: tokenSource{r.tokens.Source(app, through)}, CABundle: app.CABundle}, nil
 }
 
 // gitHubApp reads the app of a Secret, limited to the repository.

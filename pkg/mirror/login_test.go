@@ -5,7 +5,6 @@ package mirror
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -139,7 +138,7 @@ func TestGitHubApps(t *testing.T) {
 			}
 			r := &repositories{
 				cluster: fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "git"}, Data: appSecret(g, secret)}),
-				now:     now, tokens: gittoken.New(new(net.Dialer).DialContext, now), allowInsecure: true,
+				now:     now, tokens: gittoken.New(onThisHost(t), now), network: onThisHost(t), allowInsecure: true,
 			}
 			err := pushOnce(t, r, &v1alpha1.GitRepoConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repo"}, Spec: v1alpha1.GitRepoConfigSpec{
 				RepoURL: test.url, Provider: v1alpha1.ProviderGitHub, SecretRef: &v1alpha1.SecretReference{Name: "git"},

@@ -93,8 +93,8 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	m := &mirror{
 		config: config, shared: shared, informers: shared.Informers, announcer: events.New(shared.Events, troublesOf),
 		repositories: &repositories{
-			cluster: cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
-			tokens: gittoken.New(config.Dial, time.Now), azure: config.Azure,
+			cluster: cluster, network: config.Network, allowInsecure: config.AllowInsecure, now: time.Now,
+			tokens: gittoken.New(config.Network, time.Now), azure: config.Azure,
 			limits: gitrepo.Limits{Memory: config.Limits.RemoteMemory, Time: remotePatience, Large: fairshare.New(largeOperations)},
 		},
 		watches: newWatchStates(), router: &router{namespaces: shared.Namespaces.Get, authors: newAuthors(config)},

@@ -146,6 +146,7 @@ func (p *proposer) update(ctx context.Context, host githost.Host, content githos
 		p.checkAt = time.Time{} // The next cycle settles its end.
 		return nil
 	}
+	content.Draft = p.current.Draft // It is as users have set it since.
 	updated, err := host.Update(ctx, p.current, content)
 	if updated != nil {
 		p.current = updated

@@ -61,8 +61,8 @@ func (b *remoteBranch) read(ctx context.Context, members []member, full bool) er
 }
 
 // refresh updates the branch from the remote. When the remote is due to be polled it also reads the credentials and the
-// signing key: if the credentials have changed, the branch is loaded with the new ones, because the old ones may have been
-// revoked.
+// signing key: if the credentials or the proxy have changed, the branch is loaded with the new ones, because the old ones may
+// have been revoked.
 func (b *remoteBranch) refresh(ctx context.Context, members []member) error {
 	poll := !time.Now().Before(b.pollAt)
 	if poll {
@@ -73,7 +73,7 @@ func (b *remoteBranch) refresh(ctx context.Context, members []member) error {
 		if b.sign, err = b.signer(ctx, members[0].plan.repository); err != nil {
 			return err
 		}
-		if !remote.Credentials.Equal(b.remote.Credentials) {
+		if !remote.Credentials.Equal(b.remote.Credentials) || !remote.Proxy.Equal(b.remote.Proxy) {
 			return b.load(ctx, members)
 		}
 	}

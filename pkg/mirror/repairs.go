@@ -83,6 +83,9 @@ func secretsOf(config *v1alpha1.GitRepoConfig) (names []string) {
 	if ref := config.Spec.SecretRef; ref != nil {
 		names = append(names, ref.Name)
 	}
+	if ref := config.Spec.ProxySecretRef; ref != nil {
+		names = append(names, ref.Name)
+	}
 	if commit := config.Spec.Commit; commit != nil && commit.Signing != nil {
 		names = append(names, commit.Signing.SecretRef.Name)
 	}

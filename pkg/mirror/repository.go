@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
@@ -26,7 +26,7 @@ import (
 // repositories builds remotes and signers from GitRepoConfigs and their Secrets.
 type repositories struct {
 	cluster kubernetes.Interface
-	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	network *proxy.Network
 	// limits are those of every remote; all share the slots of large operations.
 	limits gitrepo.Limits
 	// allowInsecure lets http and file URLs in (--git-allow-insecure).
@@ -55,11 +55,17 @@ func (r *repositories) remote(ctx context.Context, config *v1alpha1.GitRepoConfi
 	if insecure := strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "file://"); insecure && !r.allowInsecure {
 		return nil, refused(v1alpha1.ReasonURLRefused, "spec.repoUrl: http and file URLs need the server to run with --git-allow-insecure")
 	}
-	credentials, err := r.login(ctx, config)
+	through, err := r.proxy(ctx, config)
 	if err != nil {
 		return nil, err
 	}
-	remote := &gitrepo.Remote{URL: address, Credentials: credentials, Dial: r.dial, Limits: r.limits, Now: r.now}
+	credentials, err := r.login(ctx, config, through)
+	if err != nil {
+		return nil, err
+	}
+	remote := &gitrepo.Remote{
+		URL: address, Credentials: credentials, Network: r.network, Proxy: through, Limits: r.limits, Now: r.now,
+	}
 	remote.Limits.Owner = config.Namespace
 	return remote, nil
 }

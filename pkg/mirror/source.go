@@ -6,13 +6,13 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -39,8 +39,8 @@ type SourcesConfig struct {
 	AllowInsecure bool
 	// Memory (--git-max-memory-mib) is how many bytes one operation on a remote may hold.
 	Memory int64
-	// Dial opens connections to repositories.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Network connects to repositories.
+	Network *proxy.Network
 	// Azure is the server's identity for repositories of the provider azure.
 	Azure *AzureIdentity
 }
@@ -58,8 +58,8 @@ func NewSources(config SourcesConfig) *Sources {
 	return &Sources{
 		client: config.Client, namespace: config.Namespace, installation: config.Installation,
 		repositories: &repositories{
-			cluster: config.Cluster, dial: config.Dial, allowInsecure: config.AllowInsecure, now: time.Now,
-			tokens: gittoken.New(config.Dial, time.Now), azure: config.Azure,
+			cluster: config.Cluster, network: config.Network, allowInsecure: config.AllowInsecure, now: time.Now,
+			tokens: gittoken.New(config.Network, time.Now), azure: config.Azure,
 			limits: gitrepo.Limits{Memory: config.Memory, Large: fairshare.NewCapped(largeReads, 1)},
 		},
 	}

@@ -21,7 +21,7 @@ func (c *pipelines) connect(p *pipeline, spec *v1alpha1.PipelineSink) (delivery.
 	switch {
 	case spec.HTTP != nil:
 		source.Collection = spec.HTTP.Collection
-		config := delivery.Config{Secrets: cluster.CoreV1(), Dial: c.config.Dial, Clock: c.shared.Clock}
+		config := delivery.Config{Secrets: cluster.CoreV1(), Network: c.config.Network, Clock: c.shared.Clock}
 		return delivery.NewHTTP(config, source, *spec.HTTP)
 	case spec.Job != nil:
 		return delivery.NewJob(cluster, source, *spec.Job)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/pkg/access"
-	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/controller"
 )
 
@@ -19,8 +19,8 @@ import (
 type Config struct {
 	// Resolver returns the types that a pipeline selects.
 	Resolver access.Resolver
-	// Dial connects to sinks.
-	Dial outbound.Dial
+	// Network connects to HTTP sinks.
+	Network *proxy.Network
 	// SinkClient returns the client that reads the Secret of one sink and creates its Jobs.
 	SinkClient func() (kubernetes.Interface, error)
 }

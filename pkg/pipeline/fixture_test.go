@@ -25,6 +25,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/access/accesstest"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -128,7 +129,7 @@ func (s *fixture) group(others ...controller.Controller) (*controller.Group, *wa
 		s.Fatal(err)
 	}
 	pipelines := &Controller{Config: Config{
-		Resolver: resolver{}, Dial: (&net.Dialer{}).DialContext,
+		Resolver: resolver{}, Network: &proxy.Network{Direct: (&net.Dialer{}).DialContext},
 		SinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
 	}}
 	return controller.NewGroup(&controller.Process{

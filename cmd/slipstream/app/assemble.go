@@ -65,15 +65,15 @@ func assemble(
 		return nil, err
 	}
 	config.Plans = syncer.NewPreviewer(runner)
-	policy, err := newEgress(opts, config.Generic.ClientConfig)
+	network, err := newNetwork(opts, config.Generic.ClientConfig)
 	if err != nil {
 		return nil, err
 	}
-	past, err := newPast(opts, config.Generic, process, policy, runner.StateReader.Planner.Schemas, files)
+	past, err := newPast(opts, config.Generic, process, network, runner.StateReader.Planner.Schemas, files)
 	if err != nil {
 		return nil, err
 	}
-	sending, err := newSending(opts.Notifications.ClusterName, config.Generic.ClientConfig, policy, process)
+	sending, err := newSending(opts.Notifications.ClusterName, config.Generic.ClientConfig, network, process)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func assemble(
 	controllers := &controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
 		reports: reports, runner: runner.WithRecords(server.Records), history: changes, files: files, resolver: rules,
-		policy: policy, past: past, sending: sending,
+		network: network, past: past, sending: sending,
 	}
 	return server, controllers.addTo(server, stores.identity, append([]controller.Runner{rotation}, certificates...)...)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/access/egress"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apiserver"
 	"github.com/configbutler/slipstream/pkg/catalog"
 	"github.com/configbutler/slipstream/pkg/controller"
@@ -78,8 +79,8 @@ type controllers struct {
 	sending notification.TesterConfig
 	// resolver returns the types that rules and pipelines select.
 	resolver access.Resolver
-	// policy is the policy for the addresses in users' objects.
-	policy *egress.Policy
+	// network connects to the addresses in users' objects.
+	network *proxy.Network
 }
 
 // addTo has a server run the controllers, and others, while this process leads.
@@ -112,7 +113,7 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 	}
 	return []controller.Controller{
 		mirror, &history.Controller{History: c.history}, c.catalog(), c.environment(),
-		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Dial: c.policy.DialContext, SinkClient: sinkClient}},
+		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Network: c.network, SinkClient: sinkClient}},
 		c.notifications(), c.retention(deposits),
 	}, nil
 }
@@ -138,7 +139,7 @@ func (c *controllers) mirror(identity string, deposits *mirror.Deposits) (*mirro
 			Installation: installationOf(opts),
 		},
 		Limits: opts.Mirror.Limits(), Leases: opts.Mirror.Leases(opts.Namespace), Policy: opts.Mirror.Policy(),
-		AllowInsecure: opts.Git.AllowInsecure, Dial: c.policy.DialContext, Azure: azure, History: c.history, Files: c.files, Deposits: deposits,
+		AllowInsecure: opts.Git.AllowInsecure, Network: c.network, Azure: azure, History: c.history, Files: c.files, Deposits: deposits,
 		Facts: c.reports.log, Hash: c.reports.hash, AttributionMaxWait: opts.Attribution.MaxWait,
 		AuditExpected: opts.Attribution.AuditClientCAFile != "",
 	}}, nil
@@ -149,13 +150,20 @@ func installationOf(opts *options.Options) string {
 	return opts.LeaderElection.ResourceNamespace + "/" + opts.LeaderElection.ResourceName
 }
 
-// newEgress returns the policy for the addresses in users' objects.
-func newEgress(opts *options.Options, cluster *rest.Config) (*egress.Policy, error) {
+// newNetwork returns what connects to the addresses in users' objects.
+func newNetwork(opts *options.Options, cluster *rest.Config) (*proxy.Network, error) {
 	policy, err := egress.NewPolicy(opts.Git.AllowDestinations, addressesOf(cluster)...)
 	if err != nil {
 		return nil, fmt.Errorf("--allow-destinations: %w", err)
 	}
-	return policy, nil
+	if !opts.Git.ProxyFromEnvironment {
+		return proxy.NewNetwork(policy, nil), nil
+	}
+	environment, err := proxy.FromEnvironment()
+	if err != nil {
+		return nil, fmt.Errorf("read the proxies of the environment: %w", err)
+	}
+	return proxy.NewNetwork(policy, environment), nil
 }
 
 // addressesOf returns the address of the API server of config, if it is an address. A name is not resolved, because it can mean

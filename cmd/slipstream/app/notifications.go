@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/configbutler/slipstream/pkg/access/egress"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/notification"
@@ -25,7 +25,7 @@ const (
 
 // newSending returns how notifications and test messages are sent.
 func newSending(
-	clusterName string, cluster *rest.Config, policy *egress.Policy, process *controller.Process,
+	clusterName string, cluster *rest.Config, network *proxy.Network, process *controller.Process,
 ) (sending notification.TesterConfig, err error) {
 	config := rest.AddUserAgent(rest.CopyConfig(cluster), "notification")
 	config.QPS, config.Burst, config.RateLimiter = receiverQPS, receiverBurst, nil
@@ -39,7 +39,7 @@ func newSending(
 			return nil, fmt.Errorf("make a client for the Secret of a sink: %w", err)
 		}
 		return delivery.New(delivery.Config{
-			Secrets: client.CoreV1(), Events: process.Events, Dial: policy.DialContext, Clock: process.Clock,
+			Secrets: client.CoreV1(), Events: process.Events, Network: network, Clock: process.Clock,
 			Source: fmt.Sprintf("/apis/%s/namespaces/%s/notificationsinks/%s", v1alpha1.SchemeGroupVersion, sink.Namespace, sink.Name),
 		}, sink)
 	}

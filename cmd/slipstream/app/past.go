@@ -7,7 +7,7 @@ import (
 	genericapiserver "k8s.io/apiserver/pkg/server"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
-	"github.com/configbutler/slipstream/pkg/access/egress"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
@@ -18,7 +18,7 @@ import (
 
 // newPast returns what reads objects as they were in Git. Every replica serves it.
 func newPast(
-	opts *options.Options, generic *genericapiserver.RecommendedConfig, process *controller.Process, policy *egress.Policy, schemas *diff.Schemas,
+	opts *options.Options, generic *genericapiserver.RecommendedConfig, process *controller.Process, network *proxy.Network, schemas *diff.Schemas,
 	files *blobcache.Cache,
 ) (*past.Past, error) {
 	azure, err := opts.Git.Azure()
@@ -36,7 +36,7 @@ func newPast(
 			return watch.Namespace{Name: name, UID: found.UID, Labels: found.Labels}, true
 		},
 		Installation:  installationOf(opts),
-		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Dial: policy.DialContext, Azure: azure,
+		AllowInsecure: opts.Git.AllowInsecure, Memory: opts.Mirror.Limits().RemoteMemory, Network: network, Azure: azure,
 	})
 	return past.New(past.Config{
 		Client: process.Client, Sources: sources, Cluster: process.Cluster.Kubernetes, Namespace: opts.Namespace, Schemas: schemas, Contents: files,

@@ -75,7 +75,8 @@ func (r *Remote) failure(ctx context.Context, op string, err error) error {
 		return nil
 	}
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return &Error{Kind: Unreachable, Op: op, Message: fmt.Sprintf("the remote has not answered within %s", r.Limits.Time), cause: errTimeout}
+		text := fmt.Sprintf("the remote has not answered within %s", r.Limits.Time) + r.through(nil)
+		return &Error{Kind: Unreachable, Op: op, Message: text, cause: errTimeout}
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", op, ctx.Err())
@@ -83,7 +84,11 @@ func (r *Remote) failure(ctx context.Context, op string, err error) error {
 	if errors.Is(err, ErrMoved) {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	return &Error{Kind: kindOf(err), Op: op, Message: r.scrub(err.Error()), cause: err}
+	kind, text := kindOf(err), r.scrub(err.Error())
+	if kind == Unreachable {
+		text += r.through(err)
+	}
+	return &Error{Kind: kind, Op: op, Message: text, cause: err}
 }
 
 // kindOf returns the kind of an error. Every response of a remote is classified where it is read, so an error without a

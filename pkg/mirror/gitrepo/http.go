@@ -44,10 +44,7 @@ func (r *Remote) newHTTPClient() (*http.Client, error) {
 	// HTTP/2 has frames that belong to no response, so the budget could not count them.
 	transport.Protocols = &http.Protocols{}
 	transport.Protocols.SetHTTP1(true)
-	if r.Dial != nil {
-		transport.DialContext, transport.Proxy = r.Dial, nil
-	}
-	return &http.Client{Transport: transport, CheckRedirect: checkRedirect}, nil
+	return &http.Client{Transport: r.dialer().RoundTripper(transport), CheckRedirect: checkRedirect}, nil
 }
 
 func (r *Remote) tlsConfig() (*tls.Config, error) {

@@ -5,15 +5,19 @@ package gitrepo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/transport"
+
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 )
 
 // Remote is a repository on a server. Its fields must not change after the first use. It is safe for concurrent use.
@@ -22,9 +26,10 @@ type Remote struct {
 	// are read and written with the permissions of this process: a caller that accepts URLs from users must validate them.
 	URL         string
 	Credentials Credentials
-	// Dial, if set, opens every connection to the server, so that it can refuse addresses. Proxies of the environment are
-	// not used then, because Dial would see only their address.
-	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Network opens every connection to the server. If it is nil, connections are direct, to any address.
+	Network *proxy.Network
+	// Proxy is the proxy to the server. If it is nil, Network decides.
+	Proxy *proxy.Proxy
 	// Limits bound what is read from the server, and how much memory that takes.
 	Limits Limits
 	// Now, if set, is the clock by which SSH certificates are valid.
@@ -179,7 +184,34 @@ func (r *Remote) scrub(text string) string {
 			text = Credentials{Username: r.credentials.Username, Password: token}.scrub(text)
 		}
 	}
-	return r.Credentials.scrub(r.credentials.scrub(text))
+	username, password := r.Proxy.Credentials()
+	ofProxy := Credentials{Username: username, Password: password}
+	return ofProxy.scrub(r.Credentials.scrub(r.credentials.scrub(text)))
+}
+
+// dialer returns what connects to the server.
+func (r *Remote) dialer() *proxy.Dialer {
+	network := r.Network
+	if network == nil {
+		network = &proxy.Network{Direct: (&net.Dialer{Timeout: dialTimeout}).DialContext}
+	}
+	return network.Through(r.Proxy)
+}
+
+// through names the proxy in a message about the connection. It is empty if there is none, or if the error is about the proxy.
+func (r *Remote) through(err error) string {
+	var ofProxy *proxy.Error
+	if errors.As(err, &ofProxy) || r.parsed() != nil {
+		return ""
+	}
+	address, parseErr := url.Parse(r.endpoint.String())
+	if parseErr != nil {
+		return ""
+	}
+	if used := r.dialer().Proxy(address.Scheme, proxy.AddressOf(address)); used != nil {
+		return "; through the proxy " + used.String()
+	}
+	return ""
 }
 
 // now returns the time by which SSH certificates are valid.
@@ -192,11 +224,7 @@ func (r *Remote) now() time.Time {
 
 // dial opens the connection for SSH.
 func (r *Remote) dial(ctx context.Context, address string) (net.Conn, error) {
-	dial := r.Dial
-	if dial == nil {
-		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
-	}
-	connection, err := dial(ctx, "tcp", address)
+	connection, err := r.dialer().DialSSH(ctx, "tcp", address)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", address, err)
 	}

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 )
 
@@ -274,10 +275,10 @@ func TestConnectionReuse(t *testing.T) {
 	r := newRepository(t)
 	var dialed atomic.Int64
 	remote := newRemote(t, r.serve(plain))
-	remote.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+	remote.Network = &proxy.Network{Direct: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialed.Add(1)
 		return (&net.Dialer{}).DialContext(ctx, network, address)
-	}
+	}}
 	branch := load(t, remote, gitrepo.Options{})
 	w := r.clone()
 	for i := range 5 {
@@ -299,7 +300,7 @@ func TestDialError(t *testing.T) {
 	for _, url := range []string{r.serve(plain), "ssh://git@127.0.0.1:2222/x"} {
 		remote := newRemote(t, url)
 		remote.Credentials.KnownHosts = []byte("[127.0.0.1]:2222 " + hostKeyLine)
-		remote.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, forbidden }
+		remote.Network = &proxy.Network{Direct: func(context.Context, string, string) (net.Conn, error) { return nil, forbidden }}
 		err := remote.Check(t.Context())
 		hasKind(t, err, gitrepo.Unreachable)
 		if !errors.Is(err, forbidden) {

@@ -11,7 +11,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/notification/message"
@@ -27,8 +27,9 @@ type Config struct {
 	Secrets corev1client.SecretsGetter
 	// Events records Events.
 	Events events.Recorder
-	Dial   outbound.Dial
-	Clock  clock.PassiveClock
+	// Network connects to receivers. Mail servers are connected to directly: a proxy for HTTP rarely forwards their ports.
+	Network *proxy.Network
+	Clock   clock.PassiveClock
 	// Source is the source of CloudEvents.
 	Source string
 }

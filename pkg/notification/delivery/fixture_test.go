@@ -16,7 +16,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/events"
 	"github.com/configbutler/slipstream/pkg/notification/delivery"
@@ -31,7 +33,11 @@ type fixture struct {
 	cluster *fake.Clientset
 	sink    v1alpha1.NotificationSink
 	dial    outbound.Dial
-	events  events.Recorder
+	// environment has the proxies of the environment.
+	environment *proxy.Environment
+	// resolver resolves names behind proxies.
+	resolver *net.Resolver
+	events   events.Recorder
 	// secrets must be in no result.
 	secrets []string
 }
@@ -64,10 +70,20 @@ func (f *fixture) secret(data map[string]string) {
 	}
 }
 
+// network allows proxies to connect to this host only.
+func (f *fixture) network() *proxy.Network {
+	f.Helper()
+	policy, err := egress.NewPolicy([]string{egress.Loopback})
+	if err != nil {
+		f.Fatal(err)
+	}
+	return &proxy.Network{Direct: f.dial, Check: policy.Check, Environment: f.environment, Resolver: f.resolver}
+}
+
 func (f *fixture) receiver() delivery.Receiver {
 	f.Helper()
 	receiver, err := delivery.New(delivery.Config{
-		Secrets: f.cluster.CoreV1(), Events: f.events, Dial: f.dial, Clock: clocktesting.NewFakePassiveClock(noon), Source: "/clusters/test",
+		Secrets: f.cluster.CoreV1(), Events: f.events, Network: f.network(), Clock: clocktesting.NewFakePassiveClock(noon), Source: "/clusters/test",
 	}, &f.sink)
 	if err != nil {
 		f.Fatal(err)

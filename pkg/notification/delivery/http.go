@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
@@ -21,11 +23,14 @@ import (
 type poster struct {
 	client *outbound.Client
 	clock  clock.PassiveClock
+	// secrets and proxyRef are for the Secret with the proxy; proxyRef is nil without one.
+	secrets  secretReader
+	proxyRef *v1alpha1.SecretReference
 }
 
-func newPoster(config Config, caBundle []byte) (poster, error) {
-	client, err := outbound.NewClient(config.Dial, caBundle)
-	return poster{client, config.Clock}, err
+func newPoster(config Config, secrets secretReader, caBundle []byte, proxyRef *v1alpha1.SecretReference) (poster, error) {
+	client, err := outbound.NewClient(config.Network, caBundle)
+	return poster{client, config.Clock, secrets, proxyRef}, err
 }
 
 // Close closes idle connections.
@@ -60,16 +65,32 @@ func webhookPost(secret outbound.Secret, body []byte) (post, error) {
 
 // send makes a request and returns the response, if there is one, with the result that its status determines.
 func (p poster) send(ctx context.Context, request post) (outbound.Response, Result) {
-	redactor := outbound.NewRedactor(append(request.secrets, request.token))
+	through, err := p.useProxy(ctx)
+	if err != nil {
+		return outbound.Response{}, failed(err)
+	}
+	redactor := outbound.NewRedactor(append(request.secrets, request.token)).Joined(outbound.OfProxy(through))
 	response, err := p.do(ctx, request)
 	if err != nil {
 		server := outbound.Server{
 			Host: request.url.Host, HostField: "the host of " + request.urlField, PortField: "the port of " + request.urlField,
-			Timeout: timeLimit,
+			Timeout: timeLimit, Proxy: p.client.Proxy(request.url),
 		}
 		return response, Result{Outcome: Retry, Message: show(redactor, server.Explain(err))}
 	}
 	return response, p.interpret(request, response, redactor)
+}
+
+// useProxy has the next request use the proxy in its Secret, which it returns, or those of the environment if there is none.
+func (p poster) useProxy(ctx context.Context) (*proxy.Proxy, error) {
+	if p.proxyRef == nil {
+		return nil, nil
+	}
+	through, err := p.secrets.proxy(ctx, p.proxyRef.Name)
+	if err != nil {
+		return nil, err
+	}
+	return through, p.client.UseProxy(through)
 }
 
 func (p poster) do(ctx context.Context, request post) (outbound.Response, error) {

@@ -40,7 +40,7 @@ func newMail(config Config, secrets secretReader, name string, spec *v1alpha1.Em
 		listID: fmt.Sprintf("<%s.%s.%s>", name, secrets.namespace, "notificationsinks."+v1alpha1.SchemeGroupVersion.Group),
 	}
 	var err error
-	if m.server, err = newSMTPServer(config.Dial, spec); err != nil {
+	if m.server, err = newSMTPServer(config.Network.Direct, spec); err != nil {
 		return nil, err
 	}
 	if m.from, err = netmail.ParseAddress(spec.From); err != nil {

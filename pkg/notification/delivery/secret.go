@@ -13,6 +13,7 @@ import (
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
@@ -41,6 +42,11 @@ type secretReader struct {
 
 func (r secretReader) read(ctx context.Context, name string) (outbound.Secret, error) {
 	return outbound.ReadSecret(ctx, r.client.Secrets(r.namespace).Get, r.namespace, name)
+}
+
+// proxy returns the proxy in a Secret.
+func (r secretReader) proxy(ctx context.Context, name string) (*proxy.Proxy, error) {
+	return outbound.ReadProxy(ctx, r.client.Secrets(r.namespace).Get, r.namespace, name)
 }
 
 // readURL returns the URL in a Secret. No error quotes it.

@@ -23,8 +23,7 @@ import (
 // slack posts to a channel of Slack: through an incoming webhook, or as a bot, which can also reply in a thread.
 type slack struct {
 	poster
-	secrets secretReader
-	spec    *v1alpha1.SlackSink
+	spec *v1alpha1.SlackSink
 	// api is the address of the method chat.postMessage.
 	api *url.URL
 }
@@ -36,11 +35,11 @@ func newSlack(config Config, secrets secretReader, spec *v1alpha1.SlackSink) (*s
 	if err != nil {
 		return nil, fmt.Errorf("read apiURL: %w", err)
 	}
-	poster, err := newPoster(config, spec.CABundle)
+	poster, err := newPoster(config, secrets, spec.CABundle, spec.ProxySecretRef)
 	if err != nil {
 		return nil, err
 	}
-	return &slack{poster, secrets, spec, api.JoinPath("chat.postMessage")}, nil
+	return &slack{poster, spec, api.JoinPath("chat.postMessage")}, nil
 }
 
 // Deliver sends a message as blocks.

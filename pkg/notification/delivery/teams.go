@@ -14,18 +14,17 @@ import (
 // teams posts to a workflow of Microsoft Teams. Workflows respond with 202 before they post, and have no threads.
 type teams struct {
 	poster
-	secrets secretReader
-	spec    *v1alpha1.TeamsSink
+	spec *v1alpha1.TeamsSink
 }
 
 var _ Receiver = &teams{}
 
 func newTeams(config Config, secrets secretReader, spec *v1alpha1.TeamsSink) (*teams, error) {
-	poster, err := newPoster(config, spec.CABundle)
+	poster, err := newPoster(config, secrets, spec.CABundle, spec.ProxySecretRef)
 	if err != nil {
 		return nil, err
 	}
-	return &teams{poster, secrets, spec}, nil
+	return &teams{poster, spec}, nil
 }
 
 // Deliver sends a message as an Adaptive Card.

@@ -17,9 +17,8 @@ import (
 // webhook posts CloudEvents, signed as Standard Webhooks.
 type webhook struct {
 	poster
-	secrets secretReader
-	source  string
-	spec    *v1alpha1.WebhookSink
+	source string
+	spec   *v1alpha1.WebhookSink
 	// url is nil if it is in the Secret.
 	url *url.URL
 }
@@ -27,14 +26,14 @@ type webhook struct {
 var _ Receiver = &webhook{}
 
 func newWebhook(config Config, secrets secretReader, spec *v1alpha1.WebhookSink) (*webhook, error) {
-	w := &webhook{secrets: secrets, source: config.Source, spec: spec}
+	w := &webhook{source: config.Source, spec: spec}
 	var err error
 	if spec.URL != "" {
 		if w.url, err = url.Parse(spec.URL); err != nil {
 			return nil, fmt.Errorf("read url: %w", err)
 		}
 	}
-	w.poster, err = newPoster(config, spec.CABundle)
+	w.poster, err = newPoster(config, secrets, spec.CABundle, spec.ProxySecretRef)
 	return w, err
 }
 

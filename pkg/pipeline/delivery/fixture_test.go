@@ -17,7 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
@@ -32,6 +34,10 @@ type fixture struct {
 	cluster *fake.Clientset
 	spec    v1alpha1.HTTPSink
 	dial    outbound.Dial
+	// environment has the proxies of the environment.
+	environment *proxy.Environment
+	// resolver resolves names behind proxies.
+	resolver *net.Resolver
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -69,10 +75,20 @@ func (s *fixture) secret(data map[string]string) {
 	}
 }
 
+// network allows proxies to connect to this host only.
+func (s *fixture) network() *proxy.Network {
+	s.Helper()
+	policy, err := egress.NewPolicy([]string{egress.Loopback})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return &proxy.Network{Direct: s.dial, Check: policy.Check, Environment: s.environment, Resolver: s.resolver}
+}
+
 func (s *fixture) sink() *delivery.HTTP {
 	s.Helper()
 	sink, err := delivery.NewHTTP(
-		delivery.Config{Secrets: s.cluster.CoreV1(), Dial: s.dial, Clock: clocktesting.NewFakePassiveClock(noon)},
+		delivery.Config{Secrets: s.cluster.CoreV1(), Network: s.network(), Clock: clocktesting.NewFakePassiveClock(noon)},
 		format.Source{Pipeline: "search", Sink: "index"}, s.spec,
 	)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
@@ -23,7 +24,7 @@ import (
 type Config struct {
 	// Secrets reads the credentials for each batch.
 	Secrets corev1client.SecretsGetter
-	Dial    outbound.Dial
+	Network *proxy.Network
 	Clock   clock.PassiveClock
 }
 
@@ -49,7 +50,7 @@ func NewHTTP(config Config, source format.Source, spec v1alpha1.HTTPSink) (*HTTP
 	if err != nil {
 		return nil, err
 	}
-	client, err := outbound.NewClient(config.Dial, spec.CABundle)
+	client, err := outbound.NewClient(config.Network, spec.CABundle)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (h *HTTP) Deliver(ctx context.Context, batch item.Batch, record RecordFunc)
 	if err != nil {
 		return err
 	}
-	creds, err := readCredentials(ctx, h.config.Secrets, h.spec.SecretRef)
+	creds, err := h.prepare(ctx)
 	for _, call := range calls {
 		result := format.Result{Outcome: format.Retry}
 		if err == nil {
@@ -85,6 +86,23 @@ func (h *HTTP) Deliver(ctx context.Context, batch item.Batch, record RecordFunc)
 		}
 	}
 	return nil
+}
+
+// prepare reads the credentials, and the proxy of the next calls.
+func (h *HTTP) prepare(ctx context.Context) (credentials, error) {
+	creds, err := readCredentials(ctx, h.config.Secrets, h.spec.SecretRef)
+	if err != nil {
+		return creds, err
+	}
+	var through *proxy.Proxy
+	if ref := h.spec.ProxySecretRef; ref != nil {
+		through, err = outbound.ReadProxy(ctx, h.config.Secrets.Secrets(ref.Namespace).Get, ref.Namespace, ref.Name)
+		if err != nil {
+			return creds, err
+		}
+	}
+	creds.redactor = creds.redactor.Joined(outbound.OfProxy(through))
+	return creds, h.client.UseProxy(through)
 }
 
 // call makes a call and interprets the response.
@@ -116,7 +134,7 @@ func (h *HTTP) authHint(status int) string {
 func (h *HTTP) explain(err error) string {
 	server := outbound.Server{
 		Host: h.base.Host, HostField: "the host of url", PortField: "the port of url",
-		Timeout: h.spec.Timeout.Duration, TimeoutHint: "a longer timeout may help",
+		Timeout: h.spec.Timeout.Duration, TimeoutHint: "a longer timeout may help", Proxy: h.client.Proxy(h.base),
 	}
 	return server.Explain(err)
 }

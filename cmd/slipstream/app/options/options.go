@@ -85,6 +85,8 @@ type GitOptions struct {
 	AzureNamespaces []string
 	// AzureURLs are URLs of Azure DevOps in addition to the public ones.
 	AzureURLs []string
+	// ProxyFromEnvironment has connections to URLs in objects use the proxies that environment variables name.
+	ProxyFromEnvironment bool
 }
 
 // Azure returns the server's identity at Azure.
@@ -115,7 +117,7 @@ func New(codecs serializer.CodecFactory) *Options {
 		Server:        server,
 		Serving:       newServingOptions(),
 		Storage:       newStorageOptions(recommended.Etcd),
-		Git:           &GitOptions{},
+		Git:           &GitOptions{ProxyFromEnvironment: true},
 		Mirror:        newMirrorOptions(),
 		Attribution:   newAttributionOptions(),
 		Environments:  newEnvironmentOptions(),
@@ -204,6 +206,9 @@ func (o *GitOptions) addFlags(flags *cliflag.NamedFlagSets) {
 	git.StringSliceVar(&o.AzureURLs, "git-azure-urls", o.AzureURLs,
 		"URLs at which Azure DevOps receives the token of that identity, in addition to https://dev.azure.com and the hosts below "+
 			"visualstudio.com. Repeat or separate with commas.")
+	git.BoolVar(&o.ProxyFromEnvironment, "proxy-from-environment", o.ProxyFromEnvironment,
+		"Connect to repositories and HTTP receivers through the proxies in HTTPS_PROXY, HTTP_PROXY and, for ssh, ALL_PROXY if it is a "+
+			"SOCKS5 proxy, except to the hosts in NO_PROXY. An object that names a proxy uses that one.")
 }
 
 // Complete fills in derived values.

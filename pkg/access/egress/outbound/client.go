@@ -12,7 +12,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"time"
+
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 )
 
 // Dial connects to an address, like egress.Policy.DialContext.
@@ -29,29 +32,65 @@ const (
 
 // Client makes HTTP requests to one server, over connections of its own, one at a time.
 type Client struct {
-	http *http.Client
+	network  *proxy.Network
+	caBundle []byte
+	// proxy is the proxy of dialer and http; nil if the environment decides.
+	proxy  *proxy.Proxy
+	dialer *proxy.Dialer
+	http   *http.Client
 }
 
-// NewClient returns a Client that trusts the authorities in a bundle, or the system's if it is empty.
-//
-// It follows no redirects, so that content and credentials reach only the host that a user named. It uses no proxy, because the dialer
-// must see the server's own address. It does not decompress, so that the size of a response bounds what is read. It speaks only HTTP/1.1:
-// requests are sequential, and over HTTP/2 a server can send empty frames without end, which are read, acknowledged and logged as long as
-// the connection lasts.
-func NewClient(dial Dial, caBundle []byte) (*Client, error) {
-	configuration, err := TLSConfig(caBundle)
-	if err != nil {
-		return nil, err
+// NewClient returns a Client that trusts the authorities in a bundle, or the system's if it is empty. It uses the proxies of the
+// environment until UseProxy.
+func NewClient(network *proxy.Network, caBundle []byte) (*Client, error) {
+	c := &Client{network: network, caBundle: caBundle}
+	return c, c.connect(nil)
+}
+
+// UseProxy has later requests use a proxy, or those of the environment if it is nil. Connections through another proxy, or through the
+// same one with other credentials, are closed.
+func (c *Client) UseProxy(p *proxy.Proxy) error {
+	if p.Equal(c.proxy) {
+		return nil
 	}
+	c.Close()
+	return c.connect(p)
+}
+
+func (c *Client) connect(p *proxy.Proxy) error {
+	configuration, err := TLSConfig(c.caBundle)
+	if err != nil {
+		return err
+	}
+	c.proxy, c.dialer = p, c.network.Through(p)
+	c.http = NewHTTPClient(c.dialer, configuration)
+	return nil
+}
+
+// Proxy describes the proxy of requests to a URL. It is empty if there is none.
+func (c *Client) Proxy(u *url.URL) string {
+	if through := c.dialer.Proxy(u.Scheme, proxy.AddressOf(u)); through != nil {
+		return through.String()
+	}
+	return ""
+}
+
+// NewHTTPClient returns an HTTP client that connects with a dialer.
+//
+// It follows no redirects, so that content and credentials reach only the host that a user named. It does not decompress, so that the
+// size of a response bounds what is read. It speaks only HTTP/1.1: requests are sequential, and over HTTP/2 a server can send empty frames
+// without end, which are read, acknowledged and logged as long as the connection lasts. The caller bounds the time of each request, and
+// what it reads of a body.
+func NewHTTPClient(dialer *proxy.Dialer, configuration *tls.Config) *http.Client {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
-	return &Client{&http.Client{
-		Transport: &http.Transport{
-			DialContext: dial, TLSClientConfig: configuration, Protocols: &protocols, DisableCompression: true,
+	return &http.Client{
+		Transport: dialer.RoundTripper(&http.Transport{
+			TLSClientConfig: configuration, Protocols: &protocols, DisableCompression: true,
 			MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxResponse,
-		},
+		}),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	}
 }
 
 // TLSConfig returns a configuration that trusts the authorities in a bundle, or the system's if it is empty.

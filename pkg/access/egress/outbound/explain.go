@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/access/egress"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 )
 
 // Server describes a server in the explanation of an error.
@@ -27,12 +28,27 @@ type Server struct {
 	Timeout time.Duration
 	// TimeoutHint is what the user can do about an exceeded limit. It may be empty.
 	TimeoutHint string
+	// Proxy describes the proxy of the request. It is empty if there is none.
+	Proxy string
 }
 
 // Explain describes why a request to a server got no response and, where it is known, how to fix that.
 func (s Server) Explain(err error) string {
+	var ofProxy *proxy.Error
+	switch {
+	case errors.As(err, &ofProxy):
+		return ofProxy.Error()
+	case s.Proxy != "":
+		return s.explain(err) + "; through the proxy " + s.Proxy
+	}
+	return s.explain(err)
+}
+
+// explain is Explain for errors that are not those of a proxy.
+func (s Server) explain(err error) string {
 	var (
 		refused   *egress.RefusedError
+		unknown   *proxy.UnresolvedError
 		name      *net.DNSError
 		authority x509.UnknownAuthorityError
 		hostname  x509.HostnameError
@@ -44,6 +60,8 @@ func (s Server) Explain(err error) string {
 		return fmt.Sprintf("%s has not answered within %s%s", s.Host, s.Timeout, s.timeoutHint())
 	case errors.As(err, &refused):
 		return refused.Error()
+	case errors.As(err, &unknown):
+		return unknown.Error()
 	case errors.As(err, &name):
 		return fmt.Sprintf("the name %s cannot be resolved (%s): is %s right?", name.Name, name.Err, s.HostField)
 	case errors.Is(err, syscall.ECONNREFUSED):

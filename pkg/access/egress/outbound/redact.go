@@ -11,6 +11,8 @@ import (
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 )
 
 const (
@@ -43,6 +45,20 @@ func NewRedactor(secrets []string, composed ...string) Redactor {
 		}
 	}
 	return r
+}
+
+// Joined returns a Redactor that also replaces the secrets of another one.
+func (r Redactor) Joined(other Redactor) Redactor {
+	return Redactor{slices.Concat(r.encodings, other.encodings)}
+}
+
+// OfProxy returns a Redactor of the credentials of a proxy, which can be nil.
+func OfProxy(p *proxy.Proxy) Redactor {
+	username, password := p.Credentials()
+	if password == "" {
+		return Redactor{}
+	}
+	return NewRedactor([]string{password}, username+":"+password)
 }
 
 // Redact returns the first bytes of a text without secrets and without characters that cannot be printed. It is redacted before the caller

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 )
 
 // maxValue is larger than the headers that servers accept.
@@ -33,10 +35,12 @@ func (Secret) Format(state fmt.State, _ rune) { _, _ = state.Write([]byte(Redact
 type SecretNotFoundError struct {
 	// Name is the namespace and the name.
 	Name string
+	// Field is the field that names it.
+	Field string
 }
 
 func (e *SecretNotFoundError) Error() string {
-	return fmt.Sprintf("there is no Secret %s, which secretRef names; create it", e.Name)
+	return fmt.Sprintf("there is no Secret %s, which %s names; create it", e.Name, e.Field)
 }
 
 // InvalidSecretError is returned for a Secret that has no usable value.
@@ -49,16 +53,34 @@ func InvalidSecret(format string, arguments ...any) error {
 	return &InvalidSecretError{fmt.Sprintf(format, arguments...)}
 }
 
+// GetSecret is the method of a client that reads a Secret of its namespace.
+type GetSecret func(ctx context.Context, name string, options metav1.GetOptions) (*corev1.Secret, error)
+
 // ReadSecret reads a Secret. get is the method of a client for the namespace. The errors are shown to users and quote nothing of the
 // Secret.
-func ReadSecret(
-	ctx context.Context, get func(context.Context, string, metav1.GetOptions) (*corev1.Secret, error), namespace, name string,
-) (Secret, error) {
+func ReadSecret(ctx context.Context, get GetSecret, namespace, name string) (Secret, error) {
+	return readSecret(ctx, get, namespace, name, "secretRef")
+}
+
+// ReadProxy reads the Secret with a proxy, like ReadSecret.
+func ReadProxy(ctx context.Context, get GetSecret, namespace, name string) (*proxy.Proxy, error) {
+	secret, err := readSecret(ctx, get, namespace, name, "proxySecretRef")
+	if err != nil {
+		return nil, err
+	}
+	p, err := proxy.FromSecret(secret.Name, secret.data)
+	if err != nil {
+		return nil, InvalidSecret("the Secret %s has no usable proxy: %s", secret.Name, err)
+	}
+	return p, nil
+}
+
+func readSecret(ctx context.Context, get GetSecret, namespace, name, field string) (Secret, error) {
 	secret, err := get(ctx, name, metav1.GetOptions{})
 	full := namespace + "/" + name
 	switch {
 	case apierrors.IsNotFound(err):
-		return Secret{}, &SecretNotFoundError{full}
+		return Secret{}, &SecretNotFoundError{full, field}
 	case err != nil:
 		return Secret{}, fmt.Errorf("read the Secret %s: %w", full, err)
 	}

@@ -42,7 +42,7 @@ type UnresolvedError struct {
 }
 
 func (e *UnresolvedError) Error() string {
-	return fmt.Sprintf("%s cannot be resolved here; a proxy receives names only for https, else use an address or a name that can be", e.Host)
+	return fmt.Sprintf("%s cannot be resolved here, and only https works through a proxy without that: use https, or an address", e.Host)
 }
 
 // unreachable returns the Error of a proxy to which there is no connection.

@@ -115,8 +115,8 @@ func TestUnresolvedTargets(t *testing.T) {
 	for _, scheme := range []string{"http", "ssh"} {
 		var unresolved *proxy.UnresolvedError
 		err := f.connect(t.Context(), f.through(p), scheme+"://"+unknown)
-		if !errors.As(err, &unresolved) || unresolved.Error() != unknown+" cannot be resolved here; a proxy receives names only for https, "+
-			"else use an address or a name that can be" {
+		if !errors.As(err, &unresolved) || unresolved.Error() != unknown+" cannot be resolved here, "+
+			"and only https works through a proxy without that: use https, or an address" {
 			t.Errorf("%s: %v", scheme, err)
 		}
 	}

@@ -13,8 +13,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 )
 
 const (
@@ -42,12 +40,12 @@ func (a *AzureWorkload) identity() string {
 }
 
 // issue exchanges the token of the ServiceAccount.
-func (a *AzureWorkload) issue(ctx context.Context, dial outbound.Dial, now func() time.Time) (issued, error) {
+func (a *AzureWorkload) issue(ctx context.Context, via route) (issued, error) {
 	assertion, err := a.assertion()
 	if err != nil {
 		return issued{}, err
 	}
-	authority, err := newEndpoint(dial, now, a.Authority, nil, assertion)
+	authority, err := newEndpoint(via, a.Authority, nil, assertion)
 	if err != nil {
 		return issued{}, err
 	}

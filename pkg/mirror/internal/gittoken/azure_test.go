@@ -31,14 +31,14 @@ func newAzure(t *testing.T) *azure {
 	a.workload = gittoken.AzureWorkload{
 		ClientID: a.ClientID, TenantID: a.TenantID, Authority: serve(t, a.Azure), TokenFile: a.TokenFile(a.Subject),
 	}
-	a.tokens = gittoken.New(new(net.Dialer).DialContext, clock.Now)
+	a.tokens = gittoken.New(direct(new(net.Dialer).DialContext), clock.Now)
 	return a
 }
 
 // token returns the current token of the workload.
 func (a *azure) token(t *testing.T) string {
 	t.Helper()
-	token, err := a.tokens.Source(&a.workload).Token(t.Context(), "")
+	token, err := a.tokens.Source(&a.workload, nil).Token(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-
-	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
 )
 
 const (
@@ -76,12 +74,12 @@ func (a *GitHubApp) key() (*rsa.PrivateKey, error) {
 }
 
 // issue requests an installation token.
-func (a *GitHubApp) issue(ctx context.Context, dial outbound.Dial, now func() time.Time) (issued, error) {
-	assertion, err := a.assertion(now())
+func (a *GitHubApp) issue(ctx context.Context, via route) (issued, error) {
+	assertion, err := a.assertion(via.now())
 	if err != nil {
 		return issued{}, err
 	}
-	api, err := newEndpoint(dial, now, a.API, a.CABundle, assertion)
+	api, err := newEndpoint(via, a.API, a.CABundle, assertion)
 	if err != nil {
 		return issued{}, err
 	}

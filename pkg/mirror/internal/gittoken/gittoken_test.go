@@ -18,6 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/logintest"
@@ -55,14 +56,14 @@ func newGitHub(t *testing.T) *gitHub {
 		AppID: g.AppID, InstallationID: g.InstallationID, PrivateKey: g.PrivateKey, API: serve(t, g.GitHub).JoinPath("api", "v3"),
 		Repository: "acme/shop",
 	}
-	g.tokens = gittoken.New(new(net.Dialer).DialContext, func() time.Time { return clock.Now().Add(g.ahead) })
+	g.tokens = gittoken.New(direct(new(net.Dialer).DialContext), func() time.Time { return clock.Now().Add(g.ahead) })
 	return g
 }
 
 // token returns the current token of the app.
 func (g *gitHub) token(t *testing.T, refused string) string {
 	t.Helper()
-	token, err := g.tokens.Source(&g.app).Token(t.Context(), refused)
+	token, err := g.tokens.Source(&g.app, nil).Token(t.Context(), refused)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestTokensAreShared(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 20 {
 		callers.Go(func() {
-			if _, err := g.tokens.Source(&g.app).Token(t.Context(), ""); err != nil {
+			if _, err := g.tokens.Source(&g.app, nil).Token(t.Context(), ""); err != nil {
 				t.Error(err)
 			}
 		})
@@ -126,7 +127,7 @@ func TestTokensAreShared(t *testing.T) {
 	if g.Issued() != 1 {
 		t.Errorf("%d tokens issued for 20 callers", g.Issued())
 	}
-	before := g.tokens.Source(&g.app)
+	before := g.tokens.Source(&g.app, nil)
 	for name, change := range map[string]func(*gittoken.GitHubApp){
 		"app":          func(a *gittoken.GitHubApp) { a.AppID = "2" },
 		"installation": func(a *gittoken.GitHubApp) { a.InstallationID = "2" },
@@ -138,7 +139,7 @@ func TestTokensAreShared(t *testing.T) {
 	} {
 		changed := g.app
 		change(&changed)
-		if g.tokens.Source(&changed) == before {
+		if g.tokens.Source(&changed, nil) == before {
 			t.Errorf("another %s has the same token", name)
 		}
 	}
@@ -177,7 +178,7 @@ func TestTokenIsUsedUntilItsEnd(t *testing.T) {
 		t.Error("the token is not used although it is valid")
 	}
 	g.clock.Advance(1, 4*time.Minute)
-	if _, err := g.tokens.Source(&g.app).Token(t.Context(), ""); err == nil {
+	if _, err := g.tokens.Source(&g.app, nil).Token(t.Context(), ""); err == nil {
 		t.Error("the token is used after its end")
 	}
 	g.Change(logintest.Installation{})
@@ -204,7 +205,7 @@ func TestClocksDiffer(t *testing.T) {
 // failure returns the error of a source, which must not have secrets.
 func failure(t *testing.T, tokens *gittoken.Tokens, issuer gittoken.Issuer) *gittoken.Error {
 	t.Helper()
-	_, err := tokens.Source(issuer).Token(t.Context(), "")
+	_, err := tokens.Source(issuer, nil).Token(t.Context(), "")
 	var failed *gittoken.Error
 	if !errors.As(err, &failed) {
 		t.Fatalf("error %v", err)
@@ -309,12 +310,17 @@ func TestJWTsReachOnlyTheAPI(t *testing.T) {
 	}
 }
 
+// direct returns a network that connects with a dialer, without proxies.
+func direct(dial func(context.Context, string, string) (net.Conn, error)) *proxy.Network {
+	return &proxy.Network{Direct: dial}
+}
+
 func TestDialerRefuses(t *testing.T) {
 	g := newGitHub(t)
 	refuse := func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("connections there are refused")
 	}
-	got := failure(t, gittoken.New(refuse, g.clock.Now), &g.app)
+	got := failure(t, gittoken.New(direct(refuse), g.clock.Now), &g.app)
 	if got.Kind != gittoken.Unreachable || !strings.Contains(got.Message, "connections there are refused") {
 		t.Errorf("%d: %s", got.Kind, got.Message)
 	}
@@ -329,7 +335,7 @@ func TestCallerThatGivesUp(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}))
-	if _, err := g.tokens.Source(&g.app).Token(ctx, ""); !errors.Is(err, context.Canceled) {
+	if _, err := g.tokens.Source(&g.app, nil).Token(ctx, ""); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }

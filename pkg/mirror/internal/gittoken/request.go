@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 )
 
 // Kind classifies an Error by what helps.
@@ -52,13 +53,25 @@ type endpoint struct {
 	secrets outbound.Redactor
 }
 
+// route is how the servers that issue tokens are reached: through a proxy, or as the environment says if that is nil. now is the clock by
+// which tokens end.
+type route struct {
+	network *proxy.Network
+	through *proxy.Proxy
+	now     func() time.Time
+}
+
 // newEndpoint returns an endpoint that trusts the authorities in a bundle, or the system's if it is empty. The caller closes its client.
-func newEndpoint(dial outbound.Dial, now func() time.Time, address *url.URL, caBundle []byte, secrets ...string) (*endpoint, error) {
-	client, err := outbound.NewClient(dial, caBundle)
+func newEndpoint(via route, address *url.URL, caBundle []byte, secrets ...string) (*endpoint, error) {
+	client, err := outbound.NewClient(via.network, caBundle)
+	if err == nil {
+		err = client.UseProxy(via.through)
+	}
 	if err != nil {
 		return nil, failed(Invalid, "%v", err)
 	}
-	return &endpoint{client, address.Host, now, outbound.NewRedactor(secrets)}, nil
+	_, password := via.through.Credentials()
+	return &endpoint{client, address.Host, via.now, outbound.NewRedactor(append(secrets, password))}, nil
 }
 
 // response is a response, and how far the clock of its server is ahead of ours.

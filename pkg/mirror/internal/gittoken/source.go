@@ -6,12 +6,13 @@ package gittoken
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
-	"github.com/configbutler/slipstream/pkg/access/egress/outbound"
+	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/boundedcache"
 )
 
@@ -38,7 +39,7 @@ type Issuer interface {
 	// identity has everything that the tokens depend on, secrets included.
 	identity() string
 	// issue requests a token.
-	issue(ctx context.Context, dial outbound.Dial, now func() time.Time) (issued, error)
+	issue(ctx context.Context, via route) (issued, error)
 }
 
 // issued is a new token.
@@ -49,32 +50,37 @@ type issued struct {
 
 // Tokens caches tokens. It is safe for concurrent use.
 type Tokens struct {
-	dial outbound.Dial
-	now  func() time.Time
+	network *proxy.Network
+	now     func() time.Time
 
 	mu      sync.Mutex
 	sources *boundedcache.Cache[[sha256.Size]byte, *Source]
 }
 
-// New returns an empty cache. dial connects to the servers that issue tokens, and now is the clock by which tokens end.
-func New(dial outbound.Dial, now func() time.Time) *Tokens {
+// New returns an empty cache. network connects to the servers that issue tokens, and now is the clock by which tokens end.
+func New(network *proxy.Network, now func() time.Time) *Tokens {
 	return &Tokens{
-		dial: dial, now: now,
+		network: network, now: now,
 		sources: boundedcache.New[[sha256.Size]byte](maxSources, func(*Source) int64 { return 1 }),
 	}
 }
 
-// Source returns the source of the tokens of an issuer. It is the same for issuers that agree in everything, and another after any part
-// has changed.
-func (t *Tokens) Source(issuer Issuer) *Source {
-	key := sha256.Sum256([]byte(issuer.identity()))
+// Source returns the source of the tokens of an issuer, which is reached through a proxy unless that is nil. It is the same for issuers
+// that agree in everything, and another after any part has changed.
+func (t *Tokens) Source(issuer Issuer, through *proxy.Proxy) *Source {
+	identity := issuer.identity()
+	if through != nil {
+		username, password := through.Credentials()
+		identity = fmt.Sprintf("%s through %q %q %q", identity, through.String(), username, password)
+	}
+	key := sha256.Sum256([]byte(identity))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if source, ok := t.sources.Get(key); ok {
 		return source
 	}
 	source := &Source{
-		issuer: issuer, dial: t.dial, now: t.now, exchange: make(chan struct{}, 1),
+		issuer: issuer, route: route{t.network, through, t.now}, now: t.now, exchange: make(chan struct{}, 1),
 		refusals: rate.NewLimiter(rate.Every(refusalInterval), refusalBurst),
 	}
 	t.sources.Put(key, source)
@@ -84,7 +90,7 @@ func (t *Tokens) Source(issuer Issuer) *Source {
 // Source has the current token of an issuer. It is safe for concurrent use.
 type Source struct {
 	issuer Issuer
-	dial   outbound.Dial
+	route  route
 	now    func() time.Time
 	// exchange is held by the caller that requests a token.
 	exchange chan struct{}
@@ -156,7 +162,7 @@ func (s *Source) request(ctx context.Context, refused string) (string, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, exchangeTimeout)
 	defer cancel()
-	got, err := s.issuer.issue(limited, s.dial, s.now)
+	got, err := s.issuer.issue(limited, s.route)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
