@@ -28,17 +28,44 @@ const (
 
 var errArmor = errors.New("it is not an armored OpenPGP private key")
 
-// checkSize returns an error for a key that would take long to read. It checks only the sizes of packets.
-func checkSize(key []byte) error {
-	if len(key) > maxArmored {
+// armorBegin is what each exported key begins with.
+var armorBegin = []byte("-----BEGIN PGP ")
+
+// exports returns the armored blocks of a text, which has several if exports were appended to each other.
+func exports(text []byte) [][]byte {
+	parts := bytes.Split(text, armorBegin)
+	var blocks [][]byte
+	for _, part := range parts[1:] {
+		blocks = append(blocks, append(bytes.Clone(armorBegin), part...))
+	}
+	return blocks
+}
+
+// checkSize returns an error for keys that would take long to read. It checks only the sizes of packets.
+func checkSize(text []byte) error {
+	if len(text) > maxArmored {
 		return fmt.Errorf("it has more than %d KiB; export the key with --export-options export-minimal", maxArmored>>10)
 	}
+	left := maxPackets
+	for _, key := range exports(text) {
+		if err := checkPackets(key, &left); err != nil {
+			return err
+		}
+	}
+	if left == maxPackets {
+		return errArmor
+	}
+	return nil
+}
+
+// checkPackets checks the packets of one block, of which left may be read.
+func checkPackets(key []byte, left *int) error {
 	block, err := armor.Decode(bytes.NewReader(key))
 	if err != nil {
 		return errArmor
 	}
 	packets := packet.NewOpaqueReader(block.Body)
-	for range maxPackets {
+	for ; *left > 0; *left-- {
 		next, err := packets.Next()
 		switch {
 		case errors.Is(err, io.EOF):

@@ -8,50 +8,71 @@ import (
 	"crypto"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// OpenPGP returns a signer with an armored OpenPGP private key, as `gpg --armor --export-secret-keys` prints it. Of several
-// keys the first that can sign is used. The passphrase decrypts it if it is encrypted. Signing fails once the key has
-// expired at the time that now returns.
+// OpenPGP returns a signer with armored OpenPGP private keys, as `gpg --armor --export-secret-keys` prints them, in one
+// export or several. Each signature is made with the first of them that can sign at the time that now returns, so that the next key replaces one
+// that expires. The passphrase decrypts them if they are encrypted. It is an error if none can sign now.
 func OpenPGP(key, passphrase []byte, now func() time.Time) (Signer, error) {
 	if err := checkSize(key); err != nil {
 		return nil, err
 	}
-	entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(key))
-	if err != nil || len(entities) == 0 {
-		return nil, errArmor
+	var entities openpgp.EntityList
+	for _, block := range exports(key) {
+		read, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(block))
+		if err != nil || len(read) == 0 {
+			return nil, errArmor
+		}
+		entities = append(entities, read...)
 	}
-	entity, chosen, err := choose(entities, now())
-	if err != nil {
+	ring := &keyRing{entities: entities, passphrase: passphrase}
+	if _, _, err := ring.at(now()); err != nil {
 		return nil, err
 	}
-	if chosen.PrivateKey.Encrypted {
-		if len(passphrase) == 0 {
-			return nil, errLocked
-		}
-		if err := checkDerivation(chosen.PrivateKey); err != nil {
-			return nil, err
-		}
-		if err := chosen.PrivateKey.Decrypt(passphrase); err != nil {
-			return nil, errPassphrase
-		}
-	}
-	by := chosen.PrivateKey.KeyId
-	return func(commit []byte) (string, error) { return signOpenPGP(entity, by, now, commit) }, nil
+	return func(commit []byte) (string, error) { return ring.sign(commit, now()) }, nil
 }
 
-func signOpenPGP(entity *openpgp.Entity, by uint64, now func() time.Time, commit []byte) (string, error) {
-	at := now()
-	if _, valid := entity.SigningKeyById(at, by); !valid {
-		return "", unusable(entity, at)
+// keyRing has private keys, of which those that were used are decrypted.
+type keyRing struct {
+	passphrase []byte
+
+	mu       sync.Mutex
+	entities openpgp.EntityList
+}
+
+// at returns the key that signs at a time.
+func (r *keyRing) at(now time.Time) (*openpgp.Entity, openpgp.Key, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entity, chosen, err := choose(r.entities, now)
+	if err != nil || !chosen.PrivateKey.Encrypted {
+		return entity, chosen, err
+	}
+	if len(r.passphrase) == 0 {
+		return nil, chosen, errLocked
+	}
+	if err := checkDerivation(chosen.PrivateKey); err != nil {
+		return nil, chosen, err
+	}
+	if err := chosen.PrivateKey.Decrypt(r.passphrase); err != nil {
+		return nil, chosen, errPassphrase
+	}
+	return entity, chosen, nil
+}
+
+func (r *keyRing) sign(commit []byte, at time.Time) (string, error) {
+	entity, chosen, err := r.at(at)
+	if err != nil {
+		return "", err
 	}
 	var armored strings.Builder
-	err := openpgp.ArmoredDetachSign(&armored, entity, bytes.NewReader(commit), &packet.Config{
-		DefaultHash: crypto.SHA512, SigningKeyId: by, Time: func() time.Time { return at },
+	err = openpgp.ArmoredDetachSign(&armored, entity, bytes.NewReader(commit), &packet.Config{
+		DefaultHash: crypto.SHA512, SigningKeyId: chosen.PrivateKey.KeyId, Time: func() time.Time { return at },
 	})
 	if err != nil {
 		return "", fmt.Errorf("sign by OpenPGP key: %w", err)
