@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
@@ -25,6 +27,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
 	"github.com/configbutler/slipstream/test/devcluster/pki"
@@ -141,6 +144,7 @@ func (s *gitServers) serveSSH(t *testing.T, repositories *gitserver.Repositories
 func TestSecretsOfAllShapes(t *testing.T) {
 	servers := newGitServers(t)
 	stranger, _ := newSSHKey(t, "")
+	certificate := string(newSSHCertificate(t, stranger, time.Unix(1e9, 0)))
 	authority, client := string(servers.authority.Certificate), servers.client
 	private, known := string(servers.private), string(servers.knownHosts)
 	for name, test := range map[string]struct {
@@ -237,6 +241,14 @@ func TestSecretsOfAllShapes(t *testing.T) {
 			servers.ssh, map[string]string{"ssh-privatekey": "", "known_hosts": known},
 			v1alpha1.ReasonSecretInvalid, "; its key ssh-privatekey is empty",
 		},
+		"SSH, certificate of another key": {
+			servers.ssh, map[string]string{"ssh-privatekey": private, "ssh-privatekey-cert.pub": certificate, "known_hosts": known},
+			v1alpha1.ReasonSecretInvalid, "the SSH certificate is for another key",
+		},
+		"SSH, certificate, Flux": {
+			servers.ssh, map[string]string{"identity": string(stranger), "identity-cert.pub": certificate, "known_hosts": known},
+			v1alpha1.ReasonSecretInvalid, "the SSH certificate expired at 2001-09-09T01:46:40Z",
+		},
 		"SSH, other key": {
 			servers.ssh, map[string]string{"identity": string(stranger), "known_hosts": known},
 			v1alpha1.ReasonAuthenticationFailed, "refuses the credentials",
@@ -266,6 +278,42 @@ func TestSecretsOfAllShapes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// newSSHCertificate returns a user certificate for a private key that ends at a time.
+func newSSHCertificate(t *testing.T, private []byte, end time.Time) []byte {
+	t.Helper()
+	key, err := ssh.ParsePrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	by, _ := newSSHKey(t, "")
+	authority, err := ssh.ParsePrivateKey(by)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate := &ssh.Certificate{
+		Key: key.PublicKey(), CertType: ssh.UserCert, ValidPrincipals: []string{"git"}, ValidBefore: uint64(end.Unix()),
+	}
+	if err := certificate.SignCert(rand.Reader, authority); err != nil {
+		t.Fatal(err)
+	}
+	return ssh.MarshalAuthorizedKey(certificate)
+}
+
+// TestReadyNamesTheEndOfACertificate checks what the condition says while a repository is used with the credentials.
+func TestReadyNamesTheEndOfACertificate(t *testing.T) {
+	key, _ := newSSHKey(t, "")
+	for want, certificate := range map[string][]byte{
+		"; the SSH certificate is valid until 2030-01-01T00:00:00Z": newSSHCertificate(t, key, time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)),
+		"": nil,
+	} {
+		config := &v1alpha1.GitRepoConfig{}
+		updateRepositoryStatus(config, 1, conditions.Reason{}, certificateNote(gitrepo.Credentials{SSHPrivateKey: key, SSHCertificate: certificate}))
+		if got := config.Status.Conditions[0].Message; !strings.HasSuffix(got, "take pushes"+want) {
+			t.Errorf("message %q, want %q", got, want)
+		}
 	}
 }
 

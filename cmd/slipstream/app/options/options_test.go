@@ -82,6 +82,17 @@ func TestValidate(t *testing.T) {
 			name: "an unknown destination", arguments: []string{"--allow-destinations=loopback,everything"},
 			wants: []string{"--allow-destinations", "everything"},
 		},
+		{
+			name: "every namespace for the identity at Azure", arguments: []string{"--git-azure-namespaces=*"},
+			wants: []string{`--git-azure-namespaces: "*" must be NAMESPACE or NAMESPACE/ORGANIZATION`},
+		},
+		{
+			name: "Azure DevOps over http", arguments: []string{"--git-azure-urls=http://azure.example.com"},
+			wants: []string{`--git-azure-urls: "http://azure.example.com" must be an https URL`},
+		},
+		{
+			name: "the identity at Azure", arguments: []string{"--git-azure-namespaces=shop/contoso,team", "--git-azure-urls=https://azure.example.com"},
+		},
 		{name: "known destinations", arguments: []string{"--allow-destinations=loopback,link-local,10.0.0.0/8,192.0.2.1"}},
 		{
 			name: "a mark that is no key", arguments: []string{"--environment-tracking-marks=example.com/owner,no key"},
