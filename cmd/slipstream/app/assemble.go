@@ -26,9 +26,7 @@ import (
 )
 
 // assemble returns the server with its controllers, on open stores. ctx must outlive the server.
-func assemble(
-	ctx context.Context, opts *options.Options, config *apiserver.Config, stores *stores,
-) (*apiserver.Server, error) {
+func assemble(ctx context.Context, opts *options.Options, config *apiserver.Config, stores *stores) (*apiserver.Server, error) {
 	if err := reachCluster(ctx, opts); err != nil {
 		return nil, err
 	}
