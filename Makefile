@@ -126,7 +126,7 @@ SEQUENTIAL = ./pkg/access/accesspolicy ./pkg/access/egress ./pkg/access/placemen
 	./pkg/environment/condition ./pkg/environment/ingresshost ./pkg/environment/plan ./pkg/controller/syncwindow ./pkg/kube/annotation \
 	./pkg/kube/cloudevent ./pkg/kube/fieldpath ./pkg/kube/ignore ./pkg/kube/logredact ./pkg/kube/manifest ./pkg/kube/manifest/gitname ./pkg/kube/merge \
 	./pkg/kube/objectcopy ./pkg/kube/patch ./pkg/kube/printable ./pkg/kube/references ./pkg/kube/texttemplate \
-	./pkg/mirror/commitmessage ./pkg/mirror/internal/signature ./pkg/mirror/sops ./pkg/notification/format ./pkg/notification/message \
+	./pkg/mirror/commitmessage ./pkg/mirror/sops ./pkg/notification/format ./pkg/notification/message \
 	./pkg/pipeline/condition ./pkg/pipeline/format ./pkg/pipeline/item ./pkg/store/backup/archive ./pkg/store/hmac ./pkg/store/keyspace ./pkg/syncstatus ./pkg/syncstatus/summary
 
 .PHONY: test-unit
