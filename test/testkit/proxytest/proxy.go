@@ -163,6 +163,7 @@ func (p *Proxy) serveHTTP(client net.Conn) {
 		reply(client, http.StatusBadRequest)
 		return
 	}
+	p.record(request.Host)
 	status := p.options.Status
 	username, password, _ := basicAuth(request)
 	switch {
@@ -198,11 +199,15 @@ func reply(client net.Conn, status int) {
 	_ = response.Write(client)
 }
 
-// connect connects to a target, and records it.
-func (p *Proxy) connect(address string) (net.Conn, error) {
+// record records what a client asks for.
+func (p *Proxy) record(address string) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.targets = append(p.targets, address)
-	p.mu.Unlock()
+}
+
+// connect connects to a target.
+func (p *Proxy) connect(address string) (net.Conn, error) {
 	if mapped := p.options.Hosts[address]; mapped != "" {
 		address = mapped
 	}

@@ -42,6 +42,7 @@ func (p *Proxy) serveSOCKS(client net.Conn) {
 		return
 	}
 	address, ok := readAddress(client, head[3])
+	p.record(address)
 	switch {
 	case !ok:
 		socksReply(client, replyNoAddress)

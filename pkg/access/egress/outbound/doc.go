@@ -3,6 +3,6 @@
 
 // Package outbound makes requests to servers that users name. Neither these servers nor their responses are trusted.
 //
-// Connections use the dialer of pkg/access/egress. At most 64 KiB of a response are read. Secrets that a server quotes are replaced before
+// Connections are made by pkg/access/egress/proxy. At most 64 KiB of a response are read. Secrets that a server quotes are replaced before
 // its text is shown.
 package outbound

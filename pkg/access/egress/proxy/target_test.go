@@ -49,7 +49,7 @@ func TestRefusedTargets(t *testing.T) {
 		return nil, fmt.Errorf("connected to %s", address)
 	}
 	for kind, start := range starters {
-		p := start(t, proxytest.Options{})
+		p := start(t, proxytest.Options{Status: http.StatusForbidden, Reply: 2}) // so that a defect reaches nothing
 		for from, dialer := range map[string]*proxy.Dialer{"Secret": f.through(p), "environment": f.environment(p, "")} {
 			for _, scheme := range []string{"http", "https", "ssh"} {
 				for _, host := range hosts {

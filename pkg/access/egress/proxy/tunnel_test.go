@@ -121,10 +121,10 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// trickle sends a beginning and then bytes without end.
+// trickle sends a beginning and then far more than is read.
 func trickle(client net.Conn, beginning string) {
 	_, err := io.WriteString(client, beginning)
-	for err == nil {
+	for sent := 0; err == nil && sent < 8<<20; sent += 1 << 10 {
 		_, err = io.WriteString(client, strings.Repeat("x", 1<<10))
 	}
 }
