@@ -79,7 +79,7 @@ func TestProxies(t *testing.T) {
 // Failures of proxies count as those of an unreachable remote. Their messages say what to do and do not show credentials.
 func TestFailuresOfProxies(t *testing.T) {
 	r := newRepository(t)
-	r.clone().first("a", string(noise(1<<20)))
+	r.clone().first("a", noise(1<<20))
 	for name, tt := range map[string]struct {
 		start   func(*testing.T, proxytest.Options) *proxytest.Proxy
 		options proxytest.Options
