@@ -72,7 +72,11 @@ func (f *followed) application() object {
 		},
 		// The cluster that Argo CD runs in.
 		"destination": object{"server": "https://kubernetes.default.svc"},
-		"syncPolicy":  object{"automated": object{"prune": true, "selfHeal": true}, "syncOptions": []any{"ServerSideApply=true"}},
+		"syncPolicy": object{
+			"automated": object{"prune": true, "selfHeal": true}, "syncOptions": []any{"ServerSideApply=true"},
+			// An object can be applied before discovery has its new type.
+			"retry": object{"limit": int64(5)},
+		},
 	})
 }
 
