@@ -183,7 +183,7 @@ test-faults: control-plane ## Repeat crashes and power loss of the store, for FA
 
 .PHONY: test-partners
 test-partners: control-plane ## Run the tests with real partners, such as Git hosts, which are built from their Go modules (minutes, once).
-	@bin/dev tool gitea
+	@for tool in gitea sourcecontroller kustomizecontroller; do bin/dev tool $$tool || exit 1; done
 	$(PLAIN_TEST) $(UNCACHED) $(PARTNERS)
 
 .PHONY: bench
