@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 // api is the API of one kind of host, for one repository. Errors are those of client.do.
@@ -202,10 +204,10 @@ func normalize(text string) string { return strings.TrimSpace(strings.ReplaceAll
 
 // add adds labels and reviewers. One that is refused does not prevent the others.
 func (h *host) add(ctx context.Context, op string, current *PullRequest, content Content) (*PullRequest, error) {
-	labels, labelsErr := addEach(missing(current.Labels, content.Labels), func(labels []string) error {
+	labels, labelsErr := addEach("label", missing(current.Labels, content.Labels), func(labels []string) error {
 		return h.api.label(ctx, op, current, labels)
 	})
-	reviewers, reviewersErr := addEach(missing(current.Reviewers, content.Reviewers), func(reviewers []string) error {
+	reviewers, reviewersErr := addEach("reviewer", missing(current.Reviewers, content.Reviewers), func(reviewers []string) error {
 		return h.api.review(ctx, op, current, reviewers)
 	})
 	result := *current
@@ -214,8 +216,8 @@ func (h *host) add(ctx context.Context, op string, current *PullRequest, content
 }
 
 // addEach adds values and returns those that were added. Hosts refuse a request with one value that is not valid, so such a request is
-// repeated with each value by itself.
-func addEach(values []string, add func([]string) error) ([]string, error) {
+// repeated with each value by itself. The error then names the value, because hosts do not.
+func addEach(noun string, values []string, add func([]string) error) ([]string, error) {
 	if len(values) == 0 {
 		return nil, nil
 	}
@@ -224,14 +226,17 @@ func addEach(values []string, add func([]string) error) ([]string, error) {
 		return values, nil
 	}
 	failed, isHost := errors.AsType[*Error](err)
-	if len(values) == 1 || !isHost || failed.Kind != Invalid {
+	switch {
+	case !isHost || failed.Kind != Invalid:
 		return nil, err
+	case len(values) == 1:
+		return nil, fmt.Errorf("%s %s: %w", noun, printable.Line(values[0]), err)
 	}
 	var added []string
 	var errs []error
 	for _, value := range values {
 		if err := add([]string{value}); err != nil {
-			errs = append(errs, err)
+			errs = append(errs, fmt.Errorf("%s %s: %w", noun, printable.Line(value), err))
 		} else {
 			added = append(added, value)
 		}

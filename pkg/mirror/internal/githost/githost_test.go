@@ -356,5 +356,8 @@ func TestRefusedReviewersAndLabels(t *testing.T) {
 			f.Errorf("Create returns %+v, the host has %+v", created, f.only())
 		}
 		wantError(f.T, err, githost.Invalid, "create the pull request: ")
+		if !strings.Contains(err.Error(), "reviewer "+unknown+": ") {
+			f.Errorf("the error does not name the reviewer: %v", err)
+		}
 	})
 }
