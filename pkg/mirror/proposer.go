@@ -286,7 +286,7 @@ func (p *proposer) withhold(ctx context.Context, m member, declined proposal.Dec
 // lastCommitOf returns the last commit that a pull request had when it ended: that which the host names or, if the branch does not have
 // it, the last that is not younger. Zero means none.
 func lastCommitOf(found *githost.PullRequest, ahead []gitrepo.AheadCommit) gitrepo.Hash {
-	if found.State == githost.Merged && found.HeadSHA != "" {
+	if found.HeadSHA != "" {
 		head := gitrepo.ParseHash(found.HeadSHA)
 		if slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == head }) {
 			return head

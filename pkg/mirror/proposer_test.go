@@ -254,6 +254,36 @@ func TestDeclinedProposal(t *testing.T) {
 	})
 }
 
+// TestChangesAfterTheEndOfProposal pushes a change after the pull request has ended, and before the server knows. The next one has it,
+// with the commit that it was made with.
+func TestChangesAfterTheEndOfProposal(t *testing.T) {
+	for _, kind := range githosttest.Kinds() {
+		for _, ending := range []string{"merged", "declined"} {
+			t.Run(string(kind)+" "+ending, func(t *testing.T) {
+				p := newProposing(t, kind, func(s *fixture) { s.pollInterval = time.Hour })
+				p.cluster.put(configMap("a"), "1")
+				p.proposed(1, 1)
+				if ending == "merged" {
+					p.merge(1, "--squash", "origin/"+head)
+				} else {
+					p.api.CloseBy(1, "alice")
+				}
+				p.cluster.put(configMap("b"), "1")
+				p.holds(head, "clusters/a", inShop)
+				p.ask("now", false)
+				testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
+				if body := p.api.PullRequests()[1].Body; !strings.Contains(body, "1 change of") || !strings.Contains(body, "shop/b`") {
+					t.Errorf("body: %s", body)
+				}
+				// A comparison would have made another commit, without the author.
+				if subject := p.mustRun("log", "-1", "--format=%s", head); !strings.HasPrefix(subject, "[CREATE]") {
+					t.Errorf("the commit is %s", subject)
+				}
+			})
+		}
+	}
+}
+
 func TestBaseOfProposalMoves(t *testing.T) {
 	p := newProposing(t, githosttest.GitLab)
 	p.cluster.put(configMap("a"), "1")

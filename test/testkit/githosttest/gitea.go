@@ -27,6 +27,7 @@ func (g *gitea) routes(mux *http.ServeMux) {
 		"POST " + repository + "/pulls":                              g.create,
 		"GET " + repository + "/pulls/{number}":                      g.get,
 		"PATCH " + repository + "/pulls/{number}":                    g.edit,
+		"GET " + repository + "/pulls/{number}/commits":              g.commits,
 		"GET " + repository + "/pulls/{number}/reviews":              g.reviews,
 		"POST " + repository + "/pulls/{number}/requested_reviewers": g.requestReviewers,
 		"POST " + repository + "/labels":                             g.createLabel,
@@ -64,6 +65,16 @@ func (g *gitea) notFound(w http.ResponseWriter) {
 	})
 }
 
+// commits has the last commit of a pull request, which does not change after its end.
+func (g *gitea) commits(w http.ResponseWriter, r *http.Request) {
+	g.checkQuery(r, "page", "limit", "verification", "files")
+	if p := g.numberOf(r); p != nil {
+		respond(w, http.StatusOK, []object{{"sha": p.HeadSHA}})
+		return
+	}
+	g.notFound(w)
+}
+
 // giteaEllipsis truncates a title of too many bytes. Gitea does so by the width of characters.
 func giteaEllipsis(title string) string {
 	if len(title) <= giteaTitle {
@@ -86,8 +97,9 @@ func (g *gitea) view(p *pull) object {
 	if p.FromFork {
 		headRepository = 2
 	}
-	if _, exists := g.resolve(p.Head); !exists {
-		ref = fmt.Sprintf("refs/pull/%d/head", p.Number)
+	sha, exists := g.resolve(p.Head) // Also that of one that has ended.
+	if !exists {
+		ref, sha = fmt.Sprintf("refs/pull/%d/head", p.Number), p.HeadSHA
 	}
 	state := "closed"
 	if p.State == Open {
@@ -98,7 +110,7 @@ func (g *gitea) view(p *pull) object {
 		"id": 1000 + p.Number, "number": p.Number, "url": page, "html_url": page, "user": g.user(Bot), "title": p.Title, "body": p.Body,
 		"draft": g.isDraft(p), "state": state, "merged": p.State == Merged, "merged_at": nil, "merged_by": nil, "merge_commit_sha": nil,
 		"created_at": optional(p.Created), "updated_at": optional(p.Created), "closed_at": optional(p.Ended),
-		"head": g.branch(p.Head, ref, p.HeadSHA, headRepository), "base": g.branch(p.Base, p.Base, g.branches[p.Base], 1),
+		"head": g.branch(p.Head, ref, sha, headRepository), "base": g.branch(p.Base, p.Base, g.branches[p.Base], 1),
 	}
 	if p.State == Merged {
 		view["merged_at"], view["merged_by"], view["merge_commit_sha"] = optional(p.Ended), g.user(p.EndedBy), p.MergeCommit

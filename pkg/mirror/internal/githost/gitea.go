@@ -5,6 +5,7 @@ package githost
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -121,11 +122,31 @@ func (g *gitea) get(ctx context.Context, op string, number int64) (*PullRequest,
 		return nil, err
 	}
 	found := g.convert(&received)
-	if found.State != Closed {
+	if found.State == Open {
 		return found, nil
+	}
+	if found.HeadSHA, err = g.lastCommit(ctx, op, number); err != nil || found.State == Merged {
+		return found, err
 	}
 	found.EndedBy, err = g.closer(ctx, op, found)
 	return withoutCloser(found, err)
+}
+
+// lastCommit returns the last commit of a pull request that has ended; empty if it cannot be read, which some versions of Gitea fail to do
+// once the history of the base was replaced. The pull request itself has the present commit of the branch.
+func (g *gitea) lastCommit(ctx context.Context, op string, number int64) (string, error) {
+	var commits []struct{ SHA string }
+	query := page{1, 1}.in(url.Values{"files": {"false"}, "verification": {"false"}}, "page", "limit")
+	_, err := g.do(ctx, call{
+		op: op, method: http.MethodGet, path: g.path("pulls", decimal(number), "commits"), query: query, out: &commits, about: "the pull request",
+	})
+	if failed, ok := errors.AsType[*Error](err); ok && failed.Kind != RateLimited {
+		return "", nil
+	}
+	if err != nil || len(commits) == 0 {
+		return "", err
+	}
+	return commits[0].SHA, nil // The newest is the first.
 }
 
 // closer returns who closed a pull request without merging it. Only the timeline says so. It is read from the time of the closing, so one

@@ -251,6 +251,7 @@ func TestEnded(t *testing.T) {
 	forEachKind(t, func(f *fixture) {
 		for _, state := range []githost.State{githost.Merged, githost.Closed} {
 			created := f.create(f.content())
+			last := f.get(created.Number).HeadSHA
 			f.CommentBy(created.Number, "before")
 			f.clock.Step(time.Hour)
 			if state == githost.Merged {
@@ -259,6 +260,10 @@ func TestEnded(t *testing.T) {
 				f.CloseBy(created.Number, "bob")
 			}
 			f.CommentBy(created.Number, "after")
+			f.Push(branch, "3333333333333333333333333333333333333333")
+			if got := f.get(created.Number); got.HeadSHA != last {
+				f.Errorf("the commit of what is %s is %s after a push, want %s", state, got.HeadSHA, last)
+			}
 			f.DeleteBranch(branch)
 			ended := f.get(created.Number)
 			if ended.State != state || ended.EndedBy != "bob" || !ended.Ended.Equal(f.clock.Now()) || ended.Head != branch ||
@@ -275,12 +280,12 @@ func TestEnded(t *testing.T) {
 }
 
 func TestClosedByAnUnknownUser(t *testing.T) {
-	for _, kind := range []githosttest.Kind{githosttest.GitHub, githosttest.Gitea} {
+	for kind, call := range map[githosttest.Kind]int{githosttest.GitHub: 2, githosttest.Gitea: 3} {
 		f := newFixture(t, kind)
 		created := f.create(f.content())
 		f.CloseBy(created.Number, "bob")
 		for status, ok := range map[int]bool{http.StatusForbidden: true, http.StatusNotFound: true, http.StatusBadGateway: false} {
-			f.FailAt(2, githosttest.Before, githosttest.Respond(status, "{}"))
+			f.FailAt(call, githosttest.Before, githosttest.Respond(status, "{}"))
 			closed, err := f.host.Get(t.Context(), created.Number)
 			if ok && (err != nil || closed.State != githost.Closed || closed.EndedBy != "") || !ok && (err == nil || closed != nil) {
 				t.Errorf("%s: after a status %d, Get returns %+v, %v", kind, status, closed, err)

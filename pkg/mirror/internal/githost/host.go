@@ -61,7 +61,8 @@ type PullRequest struct {
 	// Title does not have the prefix with which GitLab and Gitea mark drafts.
 	Title string
 	Body  string
-	// Head and Base are branches, and HeadSHA is the commit of Head.
+	// Head and Base are branches, and HeadSHA is the commit of Head. After the end it is the last commit that the pull request had; empty
+	// if the host does not say.
 	Head, HeadSHA, Base string
 	State               State
 	Draft               bool
