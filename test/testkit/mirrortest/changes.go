@@ -40,7 +40,7 @@ func (m *Mirror) ChangesAgree(t testing.TB) {
 
 // committed returns the changes of files in the destination's folder, a line each: commit, path, and the contents before and after.
 func (m *Mirror) committed(ctx context.Context) ([]string, error) {
-	out, err := m.Git(ctx, "log", "main", "--format=%H", "--raw", "--no-abbrev", "--no-renames", "--", m.Folder+"/")
+	out, err := m.Git(ctx, "log", m.Branch, "--format=%H", "--raw", "--no-abbrev", "--no-renames", "--", m.Folder+"/")
 	if err != nil {
 		return nil, err
 	}

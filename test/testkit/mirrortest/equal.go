@@ -39,7 +39,7 @@ func (m *Mirror) live(ctx context.Context, client kubernetes.Interface) (map[str
 
 // mirrored returns the value of each ConfigMap in Git by path. It runs git once for all files.
 func (m *Mirror) mirrored(ctx context.Context) (map[string]string, error) {
-	archive, err := m.Git(ctx, "archive", "--format=tar", "main:"+m.Folder)
+	archive, err := m.Git(ctx, "archive", "--format=tar", m.Branch+":"+m.Folder)
 	if err != nil {
 		return nil, err
 	}

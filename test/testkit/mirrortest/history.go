@@ -33,7 +33,7 @@ func (m *Mirror) History(ctx context.Context, resource string, arguments ...stri
 	for _, trailer := range []string{"Attribution", "ResourceVersion", "ImpersonatedBy", "NamespaceDeletedBy"} {
 		fields = append(fields, "%(trailers:key=X-ConfigButler-"+trailer+",valueonly,separator=%x2C)")
 	}
-	out, err := m.Git(ctx, append([]string{"log", "--reverse", "--format=" + strings.Join(fields, "%x00"), "main"}, arguments...)...)
+	out, err := m.Git(ctx, append([]string{"log", "--reverse", "--format=" + strings.Join(fields, "%x00"), m.Branch}, arguments...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type Mirror struct {
 	Folder string
 	// Repository is the folder of the bare repository.
 	Repository string
+	// Branch is the branch with the commits, main unless a test sets another.
+	Branch string
 }
 
 // Remote is the repository of a Mirror.
@@ -53,7 +55,7 @@ func (s *AdminCluster) NewMirror(t testing.TB, namespace string, extra ...string
 // destination's spec. The repository admits all rules, so the destination alone decides which rules may use it.
 func (s *AdminCluster) NewMirrorTo(t testing.TB, namespace string, remote Remote, extra ...string) *Mirror {
 	t.Helper()
-	m := &Mirror{cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: remote.Folder}
+	m := &Mirror{cluster: s, Namespace: namespace, Folder: "clusters/test", Repository: remote.Folder, Branch: "main"}
 	secret := ""
 	if remote.Secret != "" {
 		secret = fmt.Sprintf("\n  secretRef: {name: %s}", remote.Secret)
@@ -114,7 +116,7 @@ func (m *Mirror) Git(ctx context.Context, arguments ...string) (string, error) {
 
 // Files returns the files of the branch in the destination's folder, in order, without the owner's marker and the file of another user.
 func (m *Mirror) Files(ctx context.Context) ([]string, error) {
-	out, err := m.Git(ctx, "ls-tree", "-r", "--name-only", "main", m.Folder+"/")
+	out, err := m.Git(ctx, "ls-tree", "-r", "--name-only", m.Branch, m.Folder+"/")
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +132,7 @@ func (m *Mirror) Files(ctx context.Context) ([]string, error) {
 // Commits returns the number of commits of the branch.
 func (m *Mirror) Commits(t testing.TB) string {
 	t.Helper()
-	out, err := m.Git(t.Context(), "rev-list", "--count", "main")
+	out, err := m.Git(t.Context(), "rev-list", "--count", m.Branch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +148,7 @@ func (m *Mirror) ConfigMapPath(name string) string {
 func (m *Mirror) Holds(t testing.TB, path, text string) {
 	t.Helper()
 	Eventually(t, path+" contains "+text, func(ctx context.Context) error {
-		content, err := m.Git(ctx, "show", "main:"+m.Folder+"/"+path)
+		content, err := m.Git(ctx, "show", m.Branch+":"+m.Folder+"/"+path)
 		if err == nil && !strings.Contains(content, text) {
 			err = fmt.Errorf("content:\n%s", content)
 		}
