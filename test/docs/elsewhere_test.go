@@ -97,6 +97,7 @@ func commandsNotRun() []notRun {
 		{page: "docs/dashboard.md", begins: "kubectl apply -f artifacts/examples/page-proxy.yaml", why: "TestManifests applies it"},
 		{page: "docs/dashboard.md", begins: "helm upgrade slipstream", why: "the server is not installed by helm; test/install installs the page"},
 		{page: "docs/gitops.md", begins: "kubectl slipstream bootstrap", why: "there is one cluster; test/partners applies the manifests to another"},
+		{page: "docs/proposals.md", begins: "kubectl slipstream sync", why: "no page has a Git host; test/partners proposes to a Gitea"},
 		{page: notificationsPage, begins: "kubectl create secret generic", why: "the receivers are others; test/integration uses such Secrets"},
 		{page: notificationsPage, begins: "kubectl slipstream notify test record", why: "TestEnvironments and the tour run it"},
 		{page: notificationsPage, begins: "kubectl slipstream notify test slack", why: "there is no Slack; TestNotifyTestRequests runs it"},
