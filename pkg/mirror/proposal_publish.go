@@ -121,7 +121,7 @@ func (p *proposer) create(ctx context.Context, m member, host githost.Host, cont
 		return storeError{stored}
 	}
 	failpoint.Reach("proposal-recorded")
-	p.current, p.checkAt = created, time.Now().Add(p.poll)
+	p.checkAt = time.Now().Add(p.poll)
 	p.event(m.plan.object, corev1.EventTypeNormal, reasonProposalOpened, fmt.Sprintf("Opened pull request #%d: %s", created.Number, created.URL))
 	return err
 }
@@ -135,22 +135,16 @@ func (p *proposer) update(ctx context.Context, host githost.Host, content githos
 			return storeError{err}
 		}
 	}
-	if p.current == nil {
-		current, err := host.Get(ctx, p.record.Number)
-		if err != nil {
-			return err
-		}
-		p.current = current
+	current, err := host.Get(ctx, p.record.Number)
+	if err != nil {
+		return err
 	}
-	if p.current.State != githost.Open {
+	if current.State != githost.Open {
 		p.checkAt = time.Time{} // The next cycle settles its end.
 		return nil
 	}
-	content.Draft = p.current.Draft // It is as users have set it since.
-	updated, err := host.Update(ctx, p.current, content)
-	if updated != nil {
-		p.current = updated
-	}
+	content.Draft = current.Draft // Reviewers decide when it is ready.
+	_, err = host.Update(ctx, current, content)
 	return err
 }
 
@@ -177,7 +171,6 @@ func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) 
 	if err := p.write(ctx, next); err != nil {
 		return storeError{err}
 	}
-	p.current = nil
 	p.announce(m, next)
 	return nil
 }

@@ -56,8 +56,6 @@ type proposer struct {
 	record proposal.Record
 	// stored are the declined files as they were last stored.
 	stored proposal.Declined
-	// current is the open pull request as the host last had it; nil if that is unknown.
-	current *githost.PullRequest
 	// checkAt is when the host is asked again, updateAt the earliest time of the next update.
 	checkAt, updateAt time.Time
 	backoff           wait.Backoff
@@ -96,7 +94,7 @@ func (p *proposer) restore(ctx context.Context, members []member) error {
 	if err != nil {
 		return err
 	}
-	p.uid, p.record, p.stored, p.current, p.checkAt = d.uid, record, declined, nil, time.Time{}
+	p.uid, p.record, p.stored, p.checkAt = d.uid, record, declined, time.Time{}
 	p.remote.since = record.Since
 	d.withheld.set(declined)
 	p.show(members[0], 0)
@@ -160,7 +158,6 @@ func (p *proposer) check(ctx context.Context, m member) error {
 			return err
 		}
 	}
-	p.current = found
 	switch found.State {
 	case githost.Merged:
 		return p.end(ctx, m, found, v1alpha1.ProposalMerged)
@@ -263,7 +260,7 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 		return err
 	}
 	failpoint.Reach("proposal-ended")
-	p.current, p.remote.since = nil, next.Since
+	p.remote.since = next.Since
 	p.announce(m, next)
 	p.show(m, 0)
 	if branch.Missing() {

@@ -284,6 +284,26 @@ func TestChangesAfterTheEndOfProposal(t *testing.T) {
 	}
 }
 
+func TestDraftProposalIsMadeReady(t *testing.T) {
+	isDraft := func(found githosttest.PullRequest) bool {
+		return found.Draft || strings.HasPrefix(found.Title, "WIP: ") || strings.HasPrefix(found.Title, "Draft: ")
+	}
+	for _, kind := range githosttest.Kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			p := newProposing(t, kind, func(s *fixture) { s.in.destinations[0].Spec.Delivery.PullRequest.Draft = true })
+			p.cluster.put(configMap("a"), "1")
+			if found := p.proposed(1, 1); !isDraft(found) {
+				t.Errorf("pull request %+v", found)
+			}
+			p.api.Edit(1, func(found *githosttest.PullRequest) { found.Title, found.Draft = "Ready", false })
+			p.cluster.put(configMap("b"), "1")
+			if found := p.proposed(1, 2); isDraft(found) {
+				t.Errorf("pull request %+v", found)
+			}
+		})
+	}
+}
+
 func TestBaseOfProposalMoves(t *testing.T) {
 	p := newProposing(t, githosttest.GitLab)
 	p.cluster.put(configMap("a"), "1")
