@@ -88,7 +88,7 @@ func setProposal(set *conditions.Setter, p *destinationPlan, s *proposalState) {
 	var declined conditions.Reason
 	if s.declined != nil && s.withheld > 0 {
 		declined = conditions.Reason{Code: v1alpha1.ReasonClosedWithoutMerge, Message: fmt.Sprintf(
-			"Pull request #%d was closed without a merge%s at %s; %s of it not proposed again until the objects change, or a sync is "+
+			"Pull request #%d was closed without a merge%s at %s; %s not proposed again until the objects change, or a sync is "+
 				"requested (kubectl slipstream sync gitdestination/%s -n %s)", s.declined.Number, byText(s.declined.By),
 			s.declined.Time.UTC().Format(time.RFC3339), isOrAre(s.withheld, "file"), p.object.Name, p.object.Namespace)}
 	}
