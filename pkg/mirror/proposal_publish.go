@@ -48,6 +48,9 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 		p.failed(ctx, m, err)
 		return p.retryAt, nil
 	}
+	if p.record.Open() && p.checkAt.IsZero() {
+		return time.Now(), nil
+	}
 	p.published, p.updateAt = state, time.Now().Add(p.interval)
 	p.succeeded(m, len(changes))
 	return p.overdueAt(m), nil
@@ -93,13 +96,20 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	content := githost.Content{
 		Title: about.TitleText(), Body: about.BodyText(changes), Labels: delivery.Labels, Reviewers: delivery.Reviewers, Draft: delivery.Draft,
 	}
-	switch {
-	case len(changes) == 0:
-		return p.closeEqual(ctx, m, host)
-	case !open:
+	if !open {
 		return p.create(ctx, m, host, content)
 	}
-	return p.update(ctx, host, content)
+	current, err := host.Get(ctx, p.record.Number)
+	switch {
+	case err != nil:
+		return err
+	case current.State != githost.Open:
+		p.checkAt = time.Time{} // The next cycle settles its end.
+		return nil
+	case len(changes) == 0:
+		return p.closeEqual(ctx, m, host)
+	}
+	return p.update(ctx, host, current, content)
 }
 
 // create opens a pull request. That it begins to is stored first.
@@ -126,8 +136,8 @@ func (p *proposer) create(ctx context.Context, m member, host githost.Host, cont
 	return err
 }
 
-// update writes the text of the pull request.
-func (p *proposer) update(ctx context.Context, host githost.Host, content githost.Content) error {
+// update writes the text of the open pull request.
+func (p *proposer) update(ctx context.Context, host githost.Host, current *githost.PullRequest, content githost.Content) error {
 	if p.record.Closing {
 		next := p.record
 		next.Closing = false
@@ -135,16 +145,8 @@ func (p *proposer) update(ctx context.Context, host githost.Host, content githos
 			return storeError{err}
 		}
 	}
-	current, err := host.Get(ctx, p.record.Number)
-	if err != nil {
-		return err
-	}
-	if current.State != githost.Open {
-		p.checkAt = time.Time{} // The next cycle settles its end.
-		return nil
-	}
 	content.Draft = current.Draft // Reviewers decide when it is ready.
-	_, err = host.Update(ctx, current, content)
+	_, err := host.Update(ctx, current, content)
 	return err
 }
 

@@ -136,9 +136,10 @@ func (p *proposer) settle(ctx context.Context, members []member) error {
 
 // check asks the host for the pull request if that is due, or the branch is missing, and settles one that has ended.
 func (p *proposer) check(ctx context.Context, m member) error {
-	missing := p.remote.branch.Missing()
+	// A base that has moved may have got what is proposed.
+	missing, behind := p.remote.branch.Missing(), p.remote.branch.Behind()
 	known := p.record.Open() || !p.record.Creating.IsZero()
-	if !known || !missing && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
+	if !known || !missing && !behind && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
 		return nil
 	}
 	host, err := p.connect(ctx, p.key)
@@ -155,6 +156,12 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	}
 	if found.Number != p.record.Number || !p.record.Open() {
 		if err := p.opened(ctx, found); err != nil {
+			return err
+		}
+	}
+	if found.State != githost.Open {
+		// The base that was read before may lack what was merged since.
+		if err := p.remote.branch.Refresh(ctx); err != nil {
 			return err
 		}
 	}
@@ -260,7 +267,7 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 		return err
 	}
 	failpoint.Reach("proposal-ended")
-	p.remote.since = next.Since
+	p.remote.since, p.published = next.Since, branchState{}
 	p.announce(m, next)
 	p.show(m, 0)
 	if branch.Missing() {
@@ -281,12 +288,16 @@ func (p *proposer) withhold(ctx context.Context, m member, declined proposal.Dec
 }
 
 // lastCommitOf returns the last commit that a pull request had when it ended: that which the host names or, if the branch does not have
-// it, the last that is not younger. Zero means none.
+// it, the last that is not younger. Zero means none: the base has those of a merged one already.
 func lastCommitOf(found *githost.PullRequest, ahead []gitrepo.AheadCommit) gitrepo.Hash {
 	if found.HeadSHA != "" {
 		head := gitrepo.ParseHash(found.HeadSHA)
-		if slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == head }) {
+		has := slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == head })
+		switch {
+		case has:
 			return head
+		case found.State == githost.Merged:
+			return gitrepo.Hash{}
 		}
 	}
 	for _, commit := range slices.Backward(ahead) {

@@ -304,6 +304,34 @@ func TestDraftProposalIsMadeReady(t *testing.T) {
 	}
 }
 
+// TestHostRecordsTheMergeLate moves the base before the host says that the pull request is merged. A later change is proposed at once.
+func TestHostRecordsTheMergeLate(t *testing.T) {
+	for _, how := range []string{"--squash", "--no-ff"} {
+		t.Run(how, func(t *testing.T) {
+			p := newProposing(t, githosttest.Gitea)
+			p.cluster.put(configMap("a"), "1")
+			p.proposed(1, 1)
+			o := p.otherWriter()
+			for _, step := range [][]string{{"fetch", "--quiet"}, {"merge", "--quiet", how, "--no-commit", "origin/" + head}} {
+				if err := o.git(step...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.cluster.put(configMap("b"), "1")
+			p.proposed(1, 2)
+			for _, step := range [][]string{{"commit", "--quiet", "--message=merged"}, {"push", "--quiet", "origin", "HEAD:main"}} {
+				if err := o.git(step...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p.proposed(1, 1) // The branch is on top of the base, which has the first change.
+			p.api.Merge(1, "alice")
+			p.state(v1alpha1.ProposalOpen)
+			p.proposed(2, 1)
+		})
+	}
+}
+
 func TestBaseOfProposalMoves(t *testing.T) {
 	p := newProposing(t, githosttest.GitLab)
 	p.cluster.put(configMap("a"), "1")
