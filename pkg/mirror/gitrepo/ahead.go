@@ -200,21 +200,20 @@ func diffEntries(old, now *entry, prefix string, visit func(path string, hash Ha
 	}
 }
 
-// noteAhead records a staged commit with the files that it changes, if the branch has a base.
-func (b *Branch) noteAhead(before, after state, object []byte) {
-	if b.base == nil {
-		return
-	}
-	commit := aheadCommit{hash: after.tip, object: object}
+// newStagedCommit returns a commit with the files that it changes.
+func newStagedCommit(before, after state, object []byte, sign func([]byte) (string, error)) stagedCommit {
+	commit := stagedCommit{aheadCommit{hash: after.tip, object: object}, sign}
 	diffDirectories(before.root, after.root, "", func(path string, hash Hash) { commit.files = append(commit.files, fileChange{path, hash}) })
-	last := &b.staged[len(b.staged)-1]
-	last.ahead = append(last.ahead, commit)
+	return commit
 }
 
 // pushedAhead records that the remote has accepted commits.
-func (b *Branch) pushedAhead(commits []aheadCommit) {
-	if b.base != nil {
-		b.base.ahead = append(b.base.ahead, commits...)
+func (b *Branch) pushedAhead(commits []stagedCommit) {
+	if b.base == nil {
+		return
+	}
+	for _, commit := range commits {
+		b.base.ahead = append(b.base.ahead, commit.aheadCommit)
 	}
 }
 

@@ -41,7 +41,8 @@ type pack struct {
 }
 
 type packedObject struct {
-	offset int
+	// offset is where the object begins in the pack, end is where it ends if add has written it.
+	offset, end int
 	// depth is the number of deltas to resolve before this object.
 	depth int
 	// start is the tree that the chain of deltas in this pack starts with; nil for other objects.
@@ -71,7 +72,32 @@ func (p *pack) add(kind plumbing.ObjectType, hash Hash, content []byte) error {
 		return nil
 	}
 	p.begin(kind, len(content), hash, packedObject{})
-	return p.deflate(content)
+	if err := p.deflate(content); err != nil {
+		return err
+	}
+	written := p.objects[hash]
+	written.end = p.size()
+	p.objects[hash] = written
+	return nil
+}
+
+// packed returns an object that add has written, as it is in the pack; nil if the pack, which may be nil, does not have it.
+func (p *pack) packed(hash Hash) []byte {
+	if p == nil || p.objects[hash].end == 0 {
+		return nil
+	}
+	at := p.objects[hash]
+	return p.buffer.Bytes()[at.offset:at.end]
+}
+
+// addPacked writes an object as packed has returned it, unless the pack holds it already.
+func (p *pack) addPacked(hash Hash, packed []byte) {
+	if _, written := p.objects[hash]; written {
+		return
+	}
+	p.objects[hash] = packedObject{offset: p.size(), end: p.size() + len(packed)}
+	p.count++
+	p.buffer.Write(packed)
 }
 
 // addTree writes a tree. It is a delta against an earlier version if that is shorter and the base is in this pack or at

@@ -34,7 +34,7 @@ type update struct {
 
 // pushResult is what a push has shown about the server. It is also valid beside an error.
 type pushResult struct {
-	// unpackFailed is set if the server could not unpack the pack.
+	// unpackFailed is set if the server could not unpack a thin pack.
 	unpackFailed bool
 }
 
@@ -42,11 +42,14 @@ type pushResult struct {
 // advertisement shows that it is not. After a rejection push reads the reference again instead of relying on the
 // server's reason: if it has moved, the error is ErrMoved, unless the update is what has moved it, as after a proxy has sent
 // the request twice.
-func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushResult, error) {
-	result, err := r.tryPush(ctx, budget, u)
+//
+// If follow is not nil, the reference is known to have moved, and follow returns the update to send instead. It is called when the session
+// is open: the less is left to do once it has read the new tip, the less often another writer is faster.
+func (r *Remote) push(ctx context.Context, budget *budget, u update, follow func(context.Context) (update, error)) (pushResult, error) {
+	result, err := r.tryPush(ctx, budget, &u, follow)
 	if errors.Is(err, errRedirected) {
 		// The repository was renamed since the last push, whose advertisement tryPush has reused. It reads a new one now.
-		result, err = r.tryPush(ctx, budget, u)
+		result, err = r.tryPush(ctx, budget, &u, follow)
 	}
 	if err == nil || kindOf(err) != Rejected {
 		return result, r.explainForbidden(ctx, budget, err)
@@ -62,26 +65,34 @@ func (r *Remote) push(ctx context.Context, budget *budget, u update) (pushResult
 	}
 }
 
-func (r *Remote) tryPush(ctx context.Context, budget *budget, u update) (pushResult, error) {
+// tryPush sends the update, or the one that follow returns, and sets u to that.
+func (r *Remote) tryPush(
+	ctx context.Context, budget *budget, u *update, follow func(context.Context) (update, error),
+) (pushResult, error) {
 	session, err := r.open(ctx, receivePack, budget)
 	if err != nil {
 		return pushResult{}, err
 	}
 	defer session.close()
-	offered, err := r.offered(ctx, session, u)
-	if err != nil {
-		return pushResult{}, err
+	offered, err := r.offered(ctx, session, *u, follow != nil)
+	if err == nil && follow != nil {
+		var followed update
+		if followed, err = follow(ctx); err == nil {
+			*u = followed
+		}
 	}
-	result, err := sendUpdate(ctx, session, offered, u)
+	var result pushResult
 	if err == nil {
-		r.saveLastPush(session, offered, u)
+		result, err = sendUpdate(ctx, session, offered, *u)
 	}
+	r.saveLastPush(session, offered, *u, err)
 	return result, err
 }
 
-// offered returns the server's capabilities. It fails if the advertisement shows that the update would be rejected.
-func (r *Remote) offered(ctx context.Context, s session, u update) (*capability.List, error) {
-	if offered, ok := r.reuseAdvertisement(s, u); ok {
+// offered returns the server's capabilities. Unless the update is going to be replaced, it fails if the advertisement shows that it would
+// be rejected.
+func (r *Remote) offered(ctx context.Context, s session, u update, replaced bool) (*capability.List, error) {
+	if offered, ok := r.reuseAdvertisement(s, u, replaced); ok {
 		return offered, nil
 	}
 	advertised, err := s.advertisement(ctx, string(u.reference))
@@ -90,8 +101,9 @@ func (r *Remote) offered(ctx context.Context, s session, u update) (*capability.
 	}
 	r.completesPacks.Store(!advertised.Capabilities.Supports(noThin))
 	switch {
+	case replaced:
 	case advertised.References[string(u.reference)] != u.old:
-		return nil, ErrMoved
+		return advertised.Capabilities, ErrMoved
 	case u.thin && !r.completesPacks.Load():
 		return nil, refuse(Rejected, "the server no longer completes packs")
 	}
@@ -117,7 +129,7 @@ func sendUpdate(ctx context.Context, s session, offered *capability.List, u upda
 	if err != nil {
 		return pushResult{}, err
 	}
-	return pushResult{unpackFailed: report.UnpackStatus != unpackOK}, reportError(report, progress)
+	return pushResult{unpackFailed: u.thin && report.UnpackStatus != unpackOK}, reportError(report, progress)
 }
 
 func pushRequest(offered *capability.List, u update) (*packp.ReferenceUpdateRequest, error) {

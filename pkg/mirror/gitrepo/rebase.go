@@ -28,7 +28,7 @@ func (b *Branch) Rebase(after Hash, sign func(commit []byte) (string, error)) er
 	from := b.pushed
 	b.startAnew()
 	for _, commit := range kept {
-		if err := b.stageAgain(commit, sign); err != nil {
+		if err := b.stageAgain(stagedCommit{commit, sign}, nil); err != nil {
 			b.rollback()
 			b.pushed, b.base.unread = from, true
 			return fmt.Errorf("rebase the branch: %w", err)
@@ -40,32 +40,32 @@ func (b *Branch) Rebase(after Hash, sign func(commit []byte) (string, error)) er
 	return nil
 }
 
-// stageAgain stages a commit on top of what is pushed and staged, with the files of an earlier one.
-func (b *Branch) stageAgain(commit aheadCommit, sign func([]byte) (string, error)) error {
+// stageAgain stages a commit on top of what is pushed and staged, with the files of an earlier one. from has the blobs that the remote
+// lacks; it is nil if the remote has all.
+func (b *Branch) stageAgain(commit stagedCommit, from *pack) error {
 	before, edit := b.current(), newEdit()
 	root := before.root
+	var blobs []blob
 	for _, file := range commit.files {
 		if file.hash.IsZero() {
 			root = edit.remove(root, file.path)
 		} else {
 			root = edit.set(root, file.path, file.hash)
 		}
+		if packed := from.packed(file.hash); packed != nil {
+			blobs = append(blobs, blob{path: file.path, hash: file.hash, packed: packed})
+		}
 	}
 	trees := edit.hashTrees(root)
 	if len(trees) == 0 {
 		return nil
 	}
-	object, err := withParent(commit.object, root.hash, before.tip, sign)
+	object, err := withParent(commit.object, root.hash, before.tip, commit.sign)
 	if err != nil {
 		return err
 	}
 	after := state{tip: objectHash(plumbing.CommitObject, object), root: root}
-	// The remote has the blobs: its branch refers to them until the push replaces it.
-	if err := b.write(after, nil, trees, object); err != nil {
-		return err
-	}
-	b.noteAhead(before, after, object)
-	return nil
+	return b.write(newStagedCommit(before, after, object, commit.sign), after, blobs, trees)
 }
 
 // withParent returns a commit object with another tree and parent. Its signature is made anew, or dropped if sign is nil.
@@ -119,7 +119,7 @@ func (b *Branch) Recreate(ctx context.Context) error {
 		return err
 	}
 	b.deflater = pack.deflater
-	_, err = b.remote.push(ctx, budget, update{reference: b.reference, new: b.pushed.tip, pack: pack.finish()})
+	_, err = b.remote.push(ctx, budget, update{reference: b.reference, new: b.pushed.tip, pack: pack.finish()}, nil)
 	if err == nil {
 		b.remoteTip = b.pushed.tip
 	}

@@ -15,10 +15,15 @@ import (
 // batch is what one push sends: commits in order, and the pack with their objects.
 type batch struct {
 	pack    *pack
-	commits []Hash
+	commits []stagedCommit
 	after   state
-	// ahead are the commits with their files, for a Branch with a base.
-	ahead []aheadCommit
+}
+
+// stagedCommit is a commit that was staged, with what is needed to stage it again on another one.
+type stagedCommit struct {
+	aheadCommit
+	// sign is nil if the commit has no signature.
+	sign func(commit []byte) (string, error)
 }
 
 // Stage adds a commit on top of what is pushed and staged. It returns the commit's hash and true, or false if the
@@ -39,11 +44,10 @@ func (b *Branch) Stage(commit Commit) (Hash, bool, error) {
 		return Hash{}, false, fmt.Errorf("stage a commit: %w", err)
 	}
 	after := state{tip: objectHash(plumbing.CommitObject, encoded), root: root}
-	if err := b.write(after, blobs, trees, encoded); err != nil {
+	if err := b.write(newStagedCommit(before, after, encoded, commit.Sign), after, blobs, trees); err != nil {
 		b.rollback() // The pack may hold part of the commit.
 		return Hash{}, false, fmt.Errorf("stage a commit: %w", err)
 	}
-	b.noteAhead(before, after, encoded)
 	return after.tip, true, nil
 }
 
@@ -65,6 +69,8 @@ type blob struct {
 	path    string
 	hash    Hash
 	content []byte
+	// packed is the blob as it is in an earlier pack; nil if content has it.
+	packed []byte
 }
 
 // applyChanges returns the root after the changes, without hashes of new trees, and the blobs that are new in it.
@@ -90,10 +96,10 @@ func applyChanges(root *directory, changes []Change) (*directory, *edit, []blob)
 }
 
 // write adds a commit's objects to the last batch, or to a new one if that could exceed the size of a push.
-func (b *Branch) write(after state, blobs []blob, trees []treeObject, commit []byte) error {
-	size := len(commit) + packOverhead
+func (b *Branch) write(commit stagedCommit, after state, blobs []blob, trees []treeObject) error {
+	size := len(commit.object) + packOverhead
 	for _, blob := range blobs {
-		size += len(blob.content) + packOverhead
+		size += len(blob.content) + len(blob.packed) + packOverhead
 	}
 	for _, tree := range trees {
 		size += tree.size + packOverhead
@@ -103,7 +109,9 @@ func (b *Branch) write(after state, blobs []blob, trees []treeObject, commit []b
 		return err
 	}
 	for _, blob := range blobs {
-		if err := current.pack.add(plumbing.BlobObject, blob.hash, blob.content); err != nil {
+		if blob.packed != nil {
+			current.pack.addPacked(blob.hash, blob.packed)
+		} else if err := current.pack.add(plumbing.BlobObject, blob.hash, blob.content); err != nil {
 			return err
 		}
 	}
@@ -112,10 +120,10 @@ func (b *Branch) write(after state, blobs []blob, trees []treeObject, commit []b
 			return err
 		}
 	}
-	if err := current.pack.add(plumbing.CommitObject, after.tip, commit); err != nil {
+	if err := current.pack.add(plumbing.CommitObject, after.tip, commit.object); err != nil {
 		return err
 	}
-	current.commits = append(current.commits, after.tip)
+	current.commits = append(current.commits, commit)
 	current.after = after
 	return nil
 }
@@ -138,26 +146,55 @@ func (b *Branch) batchFor(size int) (*batch, error) {
 // branch: of a Branch without a base never forced. It returns the commits that the remote has accepted. On error the other commits are dropped
 // and the branch is back at the state that the remote is known to have: the caller stages the changes again, after a
 // Refresh if the error is ErrMoved. Push sends nothing if nothing is staged.
-func (b *Branch) Push(ctx context.Context) ([]Hash, error) {
+func (b *Branch) Push(ctx context.Context) ([]Hash, error) { return b.push(ctx, nil) }
+
+func (b *Branch) push(ctx context.Context, moved func(context.Context, map[Hash]Hash) error) ([]Hash, error) {
 	var accepted []Hash
 	ctx, budget := b.remote.begin(ctx)
 	defer budget.end()
 	for len(b.staged) > 0 {
-		next := &b.staged[0]
-		result, err := b.remote.push(ctx, budget, update{
-			reference: b.reference, old: b.remoteTip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
-		})
-		// If the branch has moved, the remote may have deleted the bases of the pack's deltas.
-		b.thinFailed = b.thinFailed || next.pack.thin && result.unpackFailed && !errors.Is(err, ErrMoved)
-		if err != nil {
+		if err := b.pushNext(ctx, budget, moved); err != nil {
 			b.rollback()
 			b.forgetAhead()
 			return accepted, b.remote.failure(ctx, "push", err)
 		}
+		next := &b.staged[0]
 		b.pushed, b.remoteTip = next.after, next.after.tip
-		b.pushedAhead(next.ahead)
-		accepted = append(accepted, next.commits...)
+		b.pushedAhead(next.commits)
+		for _, commit := range next.commits {
+			accepted = append(accepted, commit.hash)
+		}
 		b.staged = b.staged[1:]
 	}
 	return accepted, nil
+}
+
+// pushNext sends the first batch. If moved is not nil, it puts the staged commits on the new tips that other writers push meanwhile.
+func (b *Branch) pushNext(ctx context.Context, budget *budget, moved func(context.Context, map[Hash]Hash) error) error {
+	follow := func(ctx context.Context) (update, error) {
+		renamed, err := b.follow(ctx, budget)
+		if err == nil {
+			err = moved(ctx, renamed)
+		}
+		if err != nil {
+			return update{}, err
+		}
+		return b.nextUpdate(), nil
+	}
+	u := b.nextUpdate()
+	result, err := b.remote.push(ctx, budget, u, nil)
+	for try := 0; try < maxFollows && moved != nil && b.base == nil && len(b.staged) > 0 && errors.Is(err, ErrMoved); try++ {
+		result, err = b.remote.push(ctx, budget, u, follow)
+	}
+	// If the branch has moved, the remote may have deleted the bases of the pack's deltas.
+	b.thinFailed = b.thinFailed || result.unpackFailed && !errors.Is(err, ErrMoved)
+	return err
+}
+
+// nextUpdate returns the update that pushes the first batch.
+func (b *Branch) nextUpdate() update {
+	next := &b.staged[0]
+	return update{
+		reference: b.reference, old: b.remoteTip, new: next.after.tip, thin: next.pack.thin, pack: next.pack.finish(),
+	}
 }
