@@ -29,7 +29,7 @@ var (
 	pushRetries   = metrics.NewCounterVec("push_retries_total",
 		"Retries of a branch, by reason: the error of the remote, held (by another installation), or other.",
 		"reason")
-	rebaseRetries = metrics.NewCounter("rebase_retries_total", "Pushes whose commits were built again because another writer pushed first.")
+	rebaseRetries = metrics.NewCounter("rebase_retries_total", "Pushes whose commits were put on a new tip or built again because another writer pushed first.")
 	pushSeconds   = metrics.NewHistogram("change_push_duration_seconds",
 		"Time from the event of a change until the remote has accepted it.",
 		[]float64{.05, .1, .2, .4, .8, 1.5, 3, 5, 10, 20, 30, 60, 120, 300, 900, 3600})

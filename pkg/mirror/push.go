@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
@@ -35,12 +36,12 @@ type pusher struct {
 // error the rows remain.
 func (p *pusher) push(ctx context.Context, members []member, batches []*batch) error {
 	began := time.Now()
-	note, changes := noteOf(batches)
+	note := noteOf(batches)
 	failpoint.Reach("commits-staged")
 	sent := !note.Tip.IsZero()
 	if sent {
 		p.race.carried = carried(batches)
-		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, changes) })
+		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, batches) })
 		for _, m := range members {
 			m.destination.record.leased(p.lease.holder)
 		}
@@ -63,9 +64,9 @@ func (p *pusher) push(ctx context.Context, members []member, batches []*batch) e
 	return nil
 }
 
-// noteOf returns the note of a push, without its base, and the Changes of its commits. The tip is zero if there is no commit.
-func noteOf(batches []*batch) (note *pushNote, changes []v1alpha1.ChangeSpec) {
-	note = &pushNote{Through: map[types.UID]uint64{}}
+// noteOf returns the note of a push, without its base. The tip is zero if there is no commit.
+func noteOf(batches []*batch) *pushNote {
+	note := &pushNote{Through: map[types.UID]uint64{}}
 	for _, b := range batches {
 		if b.pushed.commits > 0 {
 			note.Tip = b.pushed.last
@@ -74,23 +75,51 @@ func noteOf(batches []*batch) (note *pushNote, changes []v1alpha1.ChangeSpec) {
 			note.Through[b.member.destination.uid] = b.rows[n-1].Sequence
 		}
 		note.Compares = append(note.Compares, b.compared()...)
-		changes = append(changes, b.pushed.changes...)
 	}
-	return note, changes
+	return note
 }
 
-// send pushes the staged commits.
-func (p *pusher) send(ctx context.Context, note *pushNote, changes []v1alpha1.ChangeSpec) error {
-	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, changes); err != nil {
+// specsOf returns the Changes of the commits of a push.
+func specsOf(batches []*batch) (changes []v1alpha1.ChangeSpec) {
+	for _, b := range batches {
+		changes = append(changes, b.pushed.changes...)
+	}
+	return changes
+}
+
+// send pushes the staged commits. If other writers are faster, it follows them, with a new note each time.
+func (p *pusher) send(ctx context.Context, note *pushNote, batches []*batch) error {
+	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, specsOf(batches)); err != nil {
 		return err
 	}
 	failpoint.Reach("push-noted")
-	if _, err := p.remote.branch.Push(ctx); err != nil {
+	push := func() ([]gitrepo.Hash, error) { return p.remote.branch.Push(ctx) }
+	if len(p.pushes.doubts) == 1 { // If an earlier push has landed, the recovery must remove its rows first.
+		push = func() ([]gitrepo.Hash, error) {
+			return p.remote.branch.PushFollowing(ctx, func(ctx context.Context, renamed map[gitrepo.Hash]gitrepo.Hash) error {
+				return p.overtaken(ctx, note, batches, renamed)
+			})
+		}
+	}
+	if _, err := push(); err != nil {
 		return p.pushes.failed(ctx, *note, err)
 	}
 	failpoint.Reach("pushed")
 	commitBatches.Inc()
 	return nil
+}
+
+// overtaken records that another writer was faster, and notes the commits with the hashes that they have on its commit.
+func (p *pusher) overtaken(ctx context.Context, note *pushNote, batches []*batch, renamed map[gitrepo.Hash]gitrepo.Hash) error {
+	rebaseRetries.Inc()
+	p.race.overtaken()
+	earlier := *note
+	note.Tip = renamed[note.Tip]
+	for _, b := range batches {
+		b.member.destination.record.overtaken()
+		b.pushed.rename(renamed)
+	}
+	return p.pushes.replace(ctx, earlier, p.remote.branch.Tip(), note, specsOf(batches))
 }
 
 // record records a push that the remote has accepted with the destinations.

@@ -6,6 +6,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -90,6 +91,23 @@ func (s *pushed) add(hash gitrepo.Hash, subject string, changes []outbox.Change)
 			s.judge(change)
 		}
 		s.found[t] = of
+	}
+}
+
+// rename replaces the hashes of commits that were put on another one. Those that the remote had accepted before keep theirs.
+func (s *pushed) rename(renamed map[gitrepo.Hash]gitrepo.Hash) {
+	if after, found := renamed[s.last]; found {
+		s.last = after
+	}
+	names := make(map[string]string, len(renamed))
+	for before, after := range renamed {
+		names[before.String()] = after.String()
+	}
+	for i := range s.changes {
+		of := &s.changes[i].Commits[0]
+		if after, found := names[of.SHA]; found {
+			of.SHA, of.URL = after, strings.ReplaceAll(of.URL, of.SHA, after)
+		}
 	}
 }
 

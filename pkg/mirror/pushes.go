@@ -70,6 +70,16 @@ func (p *pushes) prepare(ctx context.Context, base gitrepo.Hash, note *pushNote,
 	return nil
 }
 
+// replace writes the note of a push as prepare does, instead of its earlier one, which the remote has rejected.
+func (p *pushes) replace(ctx context.Context, earlier pushNote, base gitrepo.Hash, note *pushNote, changes []v1alpha1.ChangeSpec) error {
+	p.doubts = p.doubts[:len(p.doubts)-1]
+	if err := p.prepare(ctx, base, note, changes); err != nil {
+		return err
+	}
+	p.discard(ctx, []pushNote{earlier})
+	return nil
+}
+
 // accepted records the Changes of an accepted push.
 func (p *pushes) accepted(ctx context.Context, note pushNote) error {
 	if !note.Recorded || p.history == nil {

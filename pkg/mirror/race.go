@@ -17,7 +17,7 @@ const (
 )
 
 // race adapts the size of pushes to other writers of the branch. Commits of more changes take longer to build, and another
-// push in the meantime invalidates them. So each push that loses halves the size of the next, and each that is accepted
+// push in the meantime invalidates them. So each push that was overtaken halves the size of the next, and each that is accepted
 // lets the next be half as large again.
 type race struct {
 	backoff wait.Backoff
@@ -43,11 +43,17 @@ func (r *race) bound(allowed int) int {
 	return min(allowed, r.most)
 }
 
+// overtaken records that another writer was faster than the push in progress, which follows it.
+func (r *race) overtaken() {
+	if r.carried > 0 {
+		r.most = max(1, r.carried/2)
+	}
+}
+
 // lost records a push that lost against another writer, and returns the delay before the next.
 func (r *race) lost() time.Duration {
-	if r.carried > 0 {
-		r.most, r.carried = max(1, r.carried/2), 0
-	}
+	r.overtaken()
+	r.carried = 0
 	return r.backoff.Step()
 }
 

@@ -90,6 +90,11 @@ func (r *record) failed(err error, next time.Time) {
 	})
 }
 
+// overtaken records that another writer was faster than a push, which follows it.
+func (r *record) overtaken() {
+	r.update(func(s *snapshot) { s.retries++ })
+}
+
 // refuses records why the destination is held, whatever the state of its branch.
 func (r *record) refuses(err error, next time.Time) {
 	r.update(func(s *snapshot) { s.failure, s.nextAttempt = err, next })
