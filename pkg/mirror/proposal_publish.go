@@ -42,7 +42,7 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 		return p.updateAt, nil
 	}
 	if err := p.serve(ctx, m, changes); err != nil {
-		if stored, ok := isStoreError(err); ok {
+		if ok, stored := isStoreError(err); ok {
 			return time.Time{}, stored
 		}
 		p.failed(ctx, m, err)
@@ -61,9 +61,9 @@ type storeError struct{ error }
 
 func (e storeError) Unwrap() error { return e.error }
 
-func isStoreError(err error) (error, bool) {
+func isStoreError(err error) (bool, error) {
 	stored, ok := err.(storeError) //nolint:errorlint // It is never wrapped.
-	return stored.error, ok
+	return ok, stored.error
 }
 
 // overdueAt returns when the open pull request gets too old; zero if it is, or cannot.
