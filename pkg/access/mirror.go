@@ -27,6 +27,9 @@ func OfRepository(repository *v1alpha1.GitRepoConfig) []Permission {
 	if ref := repository.Spec.ProxySecretRef; ref != nil {
 		add(ref.Name, field.NewPath("spec", "proxySecretRef", "name"))
 	}
+	if host := repository.Spec.Host; host != nil && host.SecretRef != nil {
+		add(host.SecretRef.Name, field.NewPath("spec", "host", "secretRef", "name"))
+	}
 	if commit := repository.Spec.Commit; commit != nil && commit.Signing != nil {
 		add(commit.Signing.SecretRef.Name, field.NewPath("spec", "commit", "signing", "secretRef", "name"))
 	}

@@ -105,7 +105,11 @@ func (r *registry) dropNotes(ctx context.Context) error {
 		return needed[key] || slices.ContainsFunc(notes, func(note pushNote) bool { return note.isNeededFor(pending) })
 	})
 	if err == nil {
-		err = r.services.proposals.Retain(ctx, r.exists)
+		existing := map[types.UID]bool{}
+		for _, d := range r.all() {
+			existing[d.uid] = true
+		}
+		err = r.services.proposals.Retain(ctx, func(uid types.UID) bool { return existing[uid] })
 	}
 	if err != nil {
 		r.mu.Lock()
@@ -113,11 +117,6 @@ func (r *registry) dropNotes(ctx context.Context) error {
 		r.mu.Unlock()
 	}
 	return err
-}
-
-// exists reports whether there is a destination with a UID.
-func (r *registry) exists(uid types.UID) bool {
-	return slices.ContainsFunc(r.all(), func(d *destination) bool { return d.uid == uid })
 }
 
 // setRoutes sets the router's destinations of each type, and returns the watches that they need.

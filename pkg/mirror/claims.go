@@ -127,26 +127,27 @@ func (p *plan) refuseOverlaps() {
 	}
 }
 
-// refuseProposalBranches rejects the destinations that push to a branch from which another one proposes its changes, and returns the
-// others. That branch has the name of its destination.
+// refuseProposalBranches rejects the destinations that write a branch which another one with a better claim writes, if either proposes its
+// changes, and returns the others: the branch of a pull request has one writer. Others have other credentials for the same branch, and must
+// not exclude each other by its name.
 func (p *plan) refuseProposalBranches(ordered []*destinationPlan) []*destinationPlan {
 	type branch struct {
-		repository types.NamespacedName // Others have other credentials, and must not exclude each other by a name.
+		repository types.NamespacedName
 		name       string
 	}
-	proposing := map[branch]*destinationPlan{}
-	for _, d := range ordered {
-		if d.branch.base != "" {
-			proposing[branch{d.branch.repository, d.branch.branch}] = d
-		}
-	}
+	writers := map[branch]*destinationPlan{}
 	return slices.DeleteFunc(ordered, func(d *destinationPlan) bool {
-		other, taken := proposing[branch{d.branch.repository, d.branch.branch}]
-		if !taken || other == d {
+		at := branch{d.branch.repository, d.branch.branch}
+		other, taken := writers[at]
+		if !taken {
+			writers[at] = d
+			return false
+		}
+		if d.branch.base == "" && other.branch.base == "" {
 			return false
 		}
 		d.problem = conditions.Reason{Code: v1alpha1.ReasonBranchNotAllowed, Message: fmt.Sprintf(
-			"branch %q is the one from which GitDestination %s proposes its changes", d.branch.branch, nameOf(other.object))}
+			"GitDestination %s writes branch %q, and the branch of a pull request has one writer", nameOf(other.object), d.branch.branch)}
 		return true
 	})
 }

@@ -198,8 +198,8 @@ func (c *comparison) orphans(ctx context.Context) error {
 	err = walkFiles(ctx, c.comparer.remote.tree(), c.member.plan, folder, func(file managedFile) {
 		_, live := c.live[file.path]
 		switch {
-		case !live && c.member.destination.withheld.holds(c.member.plan.file(file.path), gitrepo.Hash{}):
 		case live || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.comparer.namespaces):
+		case c.member.destination.withheld.holds(c.member.plan.file(file.path), gitrepo.Hash{}):
 		case c.member.plan.prunes():
 			removal := c.member.destination.removal(file)
 			removal.ResourceVersion = cmp.Or(c.listed[watch.Watch{Resource: t}],

@@ -294,7 +294,7 @@ func TestConditionsOfRepositories(t *testing.T) {
 func TestConditionOfRedirectedRepository(t *testing.T) {
 	const url = "https://git.example.com/shop/renamed"
 	config := &v1alpha1.GitRepoConfig{}
-	updateRepositoryStatus(config, 1, conditions.Reason{}, url)
+	updateRepositoryStatus(config, 1, conditions.Reason{}, redirectNote(url))
 	if got := meta.FindStatusCondition(config.Status.Conditions, ready); got.Status != metav1.ConditionTrue ||
 		!strings.Contains(got.Message, "The server redirects to "+url+": set spec.repoUrl to that URL") {
 		t.Errorf("condition %+v", got)

@@ -80,13 +80,16 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	if err := w.recovery.run(ctx, w.remote.branch); err != nil {
 		return err
 	}
-	for _, m := range members {
-		if len(requested[m.destination.seeds]) > 0 {
-			w.proposer.asked(m)
-		}
+	if len(requested) > 0 {
+		w.proposer.checkNow()
 	}
 	if err := w.proposer.settle(ctx, members); err != nil {
 		return err
+	}
+	for _, m := range members { // After it, because it may find that a pull request was declined.
+		if len(requested[m.destination.seeds]) > 0 {
+			w.proposer.syncRequested(m)
+		}
 	}
 	publishTree(w.remote.tree(), members)
 	if err := w.inspect(ctx, members); err != nil {

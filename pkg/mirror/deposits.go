@@ -100,6 +100,9 @@ func (d *destination) depositProblem() error {
 		return fmt.Errorf("GitDestination %s: %s", d.key, p.problem.Message)
 	case p.object.Spec.Suspend:
 		return fmt.Errorf("GitDestination %s is suspended", d.key)
+	case p.branch.base != "":
+		// A file that no object makes again would be lost with a declined pull request.
+		return fmt.Errorf("GitDestination %s delivers by pull request: let the archive be in one that pushes (spec.delivery.type)", d.key)
 	case failure != nil:
 		return d.depositFailure(failure)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -100,6 +101,11 @@ func (p *destinationPlan) file(below string) string {
 	return manifest.Join(p.object.Spec.BaseFolder, below)
 }
 
+// below returns the path below the base folder of a path in the repository.
+func (p *destinationPlan) below(file string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(file, p.object.Spec.BaseFolder), "/")
+}
+
 // operations returns the operations that the rules allow for the file of an object; none if it is not mirrored here.
 func (p *destinationPlan) operations(t schema.GroupVersionResource, object *unstructured.Unstructured, of namespaceLookup) operations {
 	if !p.takes(t) || leftOut(object, of) {
@@ -146,6 +152,8 @@ func (d *destination) replace(p *destinationPlan) {
 	if before != nil && (before.branch != p.branch || before.object.Spec.BaseFolder != p.object.Spec.BaseFolder) {
 		d.tree.Store(nil) // The worker reads the new branch or folder and compares everything with it.
 		d.seeds.invalidateAll()
+		d.withheld.set(nil) // What the new branch or folder withholds is read by its worker.
+		d.proposal.Store(nil)
 	}
 	if before != nil && before.prunes() != p.prunes() {
 		d.seeds.sweepAgain()

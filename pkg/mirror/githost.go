@@ -25,7 +25,7 @@ func (r *repositories) host(ctx context.Context, config *v1alpha1.GitRepoConfig)
 	if err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(settings.APIURL, "http://") && !r.allowInsecure {
+	if strings.HasPrefix(strings.ToLower(settings.APIURL), "http://") && !r.allowInsecure {
 		return nil, refused(v1alpha1.ReasonURLRefused, "spec.host.apiURL: http URLs need the server to run with --git-allow-insecure")
 	}
 	login, err := r.hostLogin(ctx, config, settings, kind)

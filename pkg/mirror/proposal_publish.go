@@ -6,7 +6,6 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,8 +28,8 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 	switch {
 	case now.Before(p.retryAt):
 		return p.retryAt, nil
-	case state == p.published && p.retryAt.IsZero() && len(m.destination.withheld.all()) == len(p.stored):
-		return p.overdueAt(m), nil
+	case state == p.published && p.retryAt.IsZero() && m.destination.withheld.isStored():
+		return earliest(p.overdueAt(m), p.nextCheck()), nil
 	}
 	proposed := branch.Proposed(gitrepo.Hash{})
 	if err := p.storeWithheld(ctx, m, proposed); err != nil {
@@ -51,9 +50,24 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 	if p.record.Open() && p.checkAt.IsZero() {
 		return time.Now(), nil
 	}
+	if p.record.Open() && p.record.Changes != int64(len(changes)) {
+		next := p.record
+		next.Changes = int64(len(changes))
+		if err := p.write(ctx, next); err != nil {
+			return time.Time{}, err
+		}
+	}
 	p.published, p.updateAt = state, time.Now().Add(p.interval)
 	p.succeeded(m, len(changes))
-	return p.overdueAt(m), nil
+	return earliest(p.overdueAt(m), p.nextCheck()), nil
+}
+
+// nextCheck returns when the host is asked for the pull request again; zero if none is open.
+func (p *proposer) nextCheck() time.Time {
+	if !p.record.Open() {
+		return time.Time{}
+	}
+	return p.checkAt
 }
 
 // storeError is an error of the store, which the worker retries, unlike one of the host.
@@ -85,6 +99,8 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	if delivery == nil || !open && len(changes) == 0 || open && len(changes) == 0 && delivery.CloseWhenEqual != nil && !*delivery.CloseWhenEqual {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, hostPatience)
+	defer cancel()
 	host, err := p.connect(ctx, p.key)
 	if err != nil {
 		return err
@@ -166,23 +182,30 @@ func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) 
 		return err
 	}
 	failpoint.Reach("proposal-closed")
-	next.State, next.Closing, next.Changes, next.Ended = v1alpha1.ProposalEqual, false, 0, time.Now()
-	if closed.State == githost.Merged {
-		next.State, next.EndedBy = v1alpha1.ProposalMerged, closed.EndedBy
+	switch closed.State {
+	case githost.Open:
+		return &githost.Error{Kind: githost.Protocol, Op: "close the pull request", Message: "the host leaves it open"}
+	case githost.Merged:
+		p.checkAt = time.Time{} // The next cycle settles that.
+		return nil
+	case githost.Closed:
 	}
+	next.State, next.Closing, next.Changes, next.Ended = v1alpha1.ProposalEqual, false, 0, time.Now()
+	next.Since = p.remote.branch.Tip()
 	if err := p.write(ctx, next); err != nil {
 		return storeError{err}
 	}
+	p.remote.since = next.Since
+	p.remote.branch.StartAnew()
 	p.announce(m, next)
 	return nil
 }
 
 // changesOf returns the objects in which the branch differs from its base, and other files but the marker.
 func (p *proposer) changesOf(m member, proposed []gitrepo.ProposedFile) []proposal.Change {
-	base := m.plan.object.Spec.BaseFolder
 	var changes []proposal.Change
 	for _, file := range proposed {
-		below := strings.TrimPrefix(strings.TrimPrefix(file.Path, base), "/")
+		below := m.plan.below(file.Path)
 		if below == markerPath {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
@@ -27,6 +27,9 @@ import (
 // proposalInterval is the shortest time between two updates of the text of a pull request, so that a burst of changes costs the host few
 // requests.
 const proposalInterval = 10 * time.Second
+
+// hostPatience bounds the requests to the host in one cycle, as remotePatience does for the remote.
+const hostPatience = 2 * time.Minute
 
 // proposer keeps one pull request from the branch of a destination's own to its base, as long as the two differ.
 //
@@ -58,9 +61,15 @@ type proposer struct {
 	stored proposal.Declined
 	// checkAt is when the host is asked again, updateAt the earliest time of the next update.
 	checkAt, updateAt time.Time
-	backoff           wait.Backoff
+	// retry is the delay after the first error.
+	retry   time.Duration
+	backoff wait.Backoff
 	// retryAt is the time of the next attempt after an error; zero without one.
 	retryAt time.Time
+	// limited is set if the host limits requests until then.
+	limited bool
+	// rebaseAt is when the branch is rebased again after the remote has refused that.
+	rebaseAt time.Time
 	// published is the state of the branch that the pull request was last brought to.
 	published branchState
 }
@@ -76,7 +85,7 @@ func newProposer(key branchKey, services *branchServices, remote *remoteBranch, 
 		key: key, log: services.proposals, remote: remote, lease: lease, connect: services.host,
 		cluster: func() string { return services.identity.ClusterUID },
 		changed: services.changed, event: services.event, interval: services.proposalInterval, poll: services.pollInterval,
-		backoff: newBackoff(services.retry),
+		retry: services.retry, backoff: newBackoff(services.retry),
 	}
 }
 
@@ -90,26 +99,32 @@ func (p *proposer) restore(ctx context.Context, members []member) error {
 	}
 	d := members[0].destination
 	place := members[0].plan.place()
-	record, declined, err := p.log.Read(ctx, d.uid, place.repository+" "+p.key.branch+" "+p.key.base)
+	record, declined, err := p.log.Read(ctx, d.uid, fmt.Sprintf("%s %s %s %q", place.repository, p.key.branch, p.key.base, place.folder))
 	if err != nil {
 		return err
 	}
 	p.uid, p.record, p.stored, p.checkAt = d.uid, record, declined, time.Time{}
 	p.remote.since = record.Since
 	d.withheld.set(declined)
-	p.show(members[0], 0)
+	p.show(members[0], int(record.Changes))
 	return nil
 }
 
-// asked ends the withholding of files whose types are compared at the request of a user, and lets the host be asked at once.
-func (p *proposer) asked(m member) {
+// checkNow lets the host be asked at once, unless it limits requests.
+func (p *proposer) checkNow() {
+	p.checkAt = time.Time{}
+	if !p.limited {
+		p.retryAt = time.Time{}
+	}
+}
+
+// syncRequested ends the withholding of files whose types are compared at the request of a user.
+func (p *proposer) syncRequested(m member) {
 	if !p.used() {
 		return
 	}
-	p.checkAt, p.retryAt = time.Time{}, time.Time{}
-	base := m.plan.object.Spec.BaseFolder
 	m.destination.withheld.releaseIf(func(path string, _ gitrepo.Hash) bool {
-		file, managed := parseManaged(strings.TrimPrefix(strings.TrimPrefix(path, base), "/"))
+		file, managed := parseManaged(m.plan.below(path))
 		return !managed || m.destination.seeds.isRequested(file.object.GroupVersionResource())
 	})
 }
@@ -120,6 +135,12 @@ func (p *proposer) settle(ctx context.Context, members []member) error {
 		return nil
 	}
 	m, branch := members[0], p.remote.branch
+	if p.record.Anew {
+		return p.leavePlace(ctx)
+	}
+	if err := p.refuseForeign(); err != nil {
+		return err
+	}
 	if err := p.check(ctx, m); err != nil {
 		return err
 	}
@@ -128,8 +149,36 @@ func (p *proposer) settle(ctx context.Context, members []member) error {
 			return err
 		}
 	}
-	if branch.Behind() {
-		return p.rebase(ctx, gitrepo.Hash{})
+	if branch.Behind() && !time.Now().Before(p.rebaseAt) {
+		return p.rebase(ctx, m, gitrepo.Hash{})
+	}
+	return nil
+}
+
+// leavePlace drops the commits of another place, such as an earlier folder.
+func (p *proposer) leavePlace(ctx context.Context) error {
+	next := p.record
+	next.Since, next.Anew = p.remote.branch.Tip(), false
+	if err := p.write(ctx, next); err != nil {
+		return err
+	}
+	p.remote.since = next.Since
+	p.remote.branch.StartAnew()
+	return nil
+}
+
+// clusterTrailer is the trailer with the cluster of a commit.
+const clusterTrailer = "\nX-ConfigButler-ClusterUID: "
+
+// refuseForeign returns an error if the branch has commits of another cluster, which would be replaced.
+func (p *proposer) refuseForeign() error {
+	for _, commit := range p.remote.branch.Ahead() {
+		_, trailer, found := strings.Cut(commit.Message, clusterTrailer)
+		uid, _, _ := strings.Cut(trailer, "\n")
+		if found && uid != p.cluster() {
+			return refused(v1alpha1.ReasonProposalRefused, "branch %s has commits of another cluster (%s): set "+
+				"spec.delivery.pullRequest.branchPrefix so that each cluster has a branch of its own", p.key.branch, printable.Line(uid))
+		}
 	}
 	return nil
 }
@@ -142,6 +191,8 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	if !known || !missing && !behind && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, hostPatience)
+	defer cancel()
 	host, err := p.connect(ctx, p.key)
 	if err != nil {
 		return p.failedCheck(ctx, m, missing, err)
@@ -153,6 +204,11 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	p.checkAt = time.Now().Add(p.poll)
 	if found == nil {
 		return nil // It was not opened.
+	}
+	if found.State == githost.Open && (found.Head != p.key.branch || found.Base != p.key.base) {
+		return p.failedCheck(ctx, m, missing, refused(v1alpha1.ReasonProposalRefused,
+			"pull request #%d is from %s to %s now, instead of from %s to %s: change it back, or close it", found.Number,
+			printable.Line(found.Head), printable.Line(found.Base), p.key.branch, p.key.base))
 	}
 	if found.Number != p.record.Number || !p.record.Open() {
 		if err := p.opened(ctx, found); err != nil {
@@ -249,17 +305,15 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 		next.Since = through
 	}
 	if state == v1alpha1.ProposalDeclined {
-		declined := m.destination.withheld.all()
-		if declined == nil {
-			declined = proposal.Declined{}
-		}
+		declined := proposal.Declined{}
 		for _, file := range files {
-			if file.Path != m.plan.file(markerPath) {
+			if _, managed := parseManaged(m.plan.below(file.Path)); managed && !through.IsZero() {
 				declined[file.Path] = file.Hash
 			}
 		}
 		next.Declined = &proposal.Ending{Number: found.Number, By: found.EndedBy, Time: next.Ended}
-		if err := p.withhold(ctx, m, declined); err != nil {
+		m.destination.withheld.add(declined)
+		if err := p.writeWithheld(ctx, m); err != nil {
 			return err
 		}
 	}
@@ -274,16 +328,20 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 		branch.StartAnew()
 		return nil
 	}
-	return p.rebase(ctx, through)
+	return p.rebase(ctx, m, through)
 }
 
-// withhold stores declined files, and withholds them.
-func (p *proposer) withhold(ctx context.Context, m member, declined proposal.Declined) error {
-	if err := p.log.WriteDeclined(ctx, p.uid, p.stored, declined); err != nil {
+// writeWithheld stores the withheld files if they have changed.
+func (p *proposer) writeWithheld(ctx context.Context, m member) error {
+	files, changed := m.destination.withheld.toStore()
+	if !changed {
+		return nil
+	}
+	if err := p.log.WriteDeclined(ctx, p.uid, p.stored, files); err != nil {
+		m.destination.withheld.storeAgain()
 		return err
 	}
-	p.stored = declined
-	m.destination.withheld.set(declined)
+	p.stored = files
 	return nil
 }
 
@@ -322,7 +380,9 @@ func (p *proposer) recreate(ctx context.Context) error {
 }
 
 // rebase puts the commits after one, or all if it is zero, on the tip of the base.
-func (p *proposer) rebase(ctx context.Context, after gitrepo.Hash) error {
+//
+// A remote may refuse to replace the branch. Then further commits are added to it until a user allows that.
+func (p *proposer) rebase(ctx context.Context, m member, after gitrepo.Hash) error {
 	branch := p.remote.branch
 	if err := branch.Rebase(after, p.remote.sign); err != nil {
 		return err
@@ -331,6 +391,13 @@ func (p *proposer) rebase(ctx context.Context, after gitrepo.Hash) error {
 		_, err := branch.Push(ctx)
 		return err
 	})
+	var git *gitrepo.Error
+	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
+		p.rebaseAt = time.Now().Add(retryMax)
+		p.failed(ctx, m, refused(v1alpha1.ReasonProposalRefused,
+			"branch %s cannot be put on the new tip of %s: allow the server to force pushes to it; %s", p.key.branch, p.key.base, git.Message))
+		return branch.Refresh(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -368,10 +435,14 @@ func (p *proposer) failed(ctx context.Context, m member, err error) {
 	if errors.As(err, &refusal) && refusal.RetryAfter > delay {
 		delay = refusal.RetryAfter
 	}
+	p.limited = refusal != nil && refusal.Kind == githost.RateLimited
 	p.retryAt = time.Now().Add(delay)
 	klog.FromContext(ctx).Error(err, "Failed to serve the pull request", "retryAfter", delay.Round(time.Millisecond))
 	countRetry(err)
-	state := *m.destination.proposal.Load()
+	state := proposalState{}
+	if before := m.destination.proposal.Load(); before != nil {
+		state = *before
+	}
 	state.problem = proposalProblem(err)
 	m.destination.proposal.Store(&state)
 	p.changed()
@@ -379,7 +450,7 @@ func (p *proposer) failed(ctx context.Context, m member, err error) {
 
 // succeeded records that the pull request is as it should be.
 func (p *proposer) succeeded(m member, changes int) {
-	p.backoff, p.retryAt = newBackoff(retryMin), time.Time{}
+	p.backoff, p.retryAt, p.limited = newBackoff(p.retry), time.Time{}, false
 	p.show(m, changes)
 }
 
@@ -396,15 +467,10 @@ func (p *proposer) storeWithheld(ctx context.Context, m member, proposed []gitre
 		inBase, _ := base.Lookup(path)
 		return inBase == hash
 	})
-	now := m.destination.withheld.all()
-	if maps.Equal(now, p.stored) {
-		return nil
-	}
-	if err := p.log.WriteDeclined(ctx, p.uid, p.stored, now); err != nil {
+	if err := p.writeWithheld(ctx, m); err != nil {
 		return err
 	}
-	p.stored = now
-	if len(now) > 0 || p.record.Declined == nil {
+	if len(p.stored) > 0 || p.record.Declined == nil {
 		return nil
 	}
 	next := p.record

@@ -254,6 +254,82 @@ func TestDeclinedProposal(t *testing.T) {
 	})
 }
 
+// TestPlaceOfProposalChanges declines a pull request, and changes the folder and the delivery then: what was declined there is written to
+// the new place.
+func TestPlaceOfProposalChanges(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.GitDestination){
+		"folder": func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" },
+		"prefix": func(d *v1alpha1.GitDestination) { d.Spec.Delivery.PullRequest.BranchPrefix = "other/" },
+		"push":   func(d *v1alpha1.GitDestination) { d.Spec.Delivery, d.Spec.Branch = nil, "env/a" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProposing(t, githosttest.GitHub, func(s *fixture) { s.in.repositories[0].Spec.AllowedBranches = []string{"*/*/*", "env/*"} })
+			p.cluster.put(configMap("a"), "1")
+			p.proposed(1, 1)
+			p.api.CloseBy(1, "alice")
+			p.state(v1alpha1.ProposalDeclined)
+			d := p.in.destinations[0].DeepCopy()
+			d.Generation++
+			change(d)
+			p.in.destinations[0] = d
+			p.plan()
+			written, _ := d.Branches()
+			p.holds(written, d.Spec.BaseFolder, inShop)
+			p.stop()
+			p.start()
+			p.idle()
+			p.holds(written, d.Spec.BaseFolder, inShop)
+			if declined := p.condition(v1alpha1.ConditionProposalDeclined); declined.Status == metav1.ConditionTrue {
+				t.Errorf("condition %+v", declined)
+			}
+			if files, err := p.files(written); err != nil || name != "push" && len(files) != 2 {
+				t.Errorf("files %v, error %v", files, err)
+			}
+		})
+	}
+}
+
+// TestBranchOfAnotherCluster has another cluster with the same destination propose from the same branch.
+func TestBranchOfAnotherCluster(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	other := p.otherWriter()
+	for _, step := range [][]string{
+		{"fetch", "--quiet"}, {"reset", "--quiet", "--hard", "origin/" + head},
+		{"commit", "--quiet", "--allow-empty", "--message=theirs\n\nX-ConfigButler-ClusterUID: elsewhere"}, {"push", "--quiet", "origin", "HEAD:" + head},
+	} {
+		for i := range step {
+			step[i] = strings.ReplaceAll(step[i], `\n`, "\n")
+		}
+		if err := other.git(step...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := p.waitReady("main", v1alpha1.ReasonProposalRefused)
+	if !strings.Contains(refused.Message, "another cluster (elsewhere)") {
+		t.Errorf("message %q", refused.Message)
+	}
+}
+
+// TestForcePushIsRefused has the remote refuse to replace the branch: further changes are added to it.
+func TestForcePushIsRefused(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.mustRun("config", "receive.denyNonFastForwards", "true")
+	other := p.otherWriter()
+	if err := other.edit("theirs", other.write("docs", "new")); err != nil {
+		t.Fatal(err)
+	}
+	refused := p.waitReady("main", v1alpha1.ReasonProposalRefused)
+	if !strings.Contains(refused.Message, "force pushes") {
+		t.Errorf("message %q", refused.Message)
+	}
+	p.cluster.put(configMap("b"), "1")
+	p.holds(head, "clusters/a", inShop)
+}
+
 // TestChangesAfterTheEndOfProposal pushes a change after the pull request has ended, and before the server knows. The next one has it,
 // with the commit that it was made with.
 func TestChangesAfterTheEndOfProposal(t *testing.T) {
@@ -270,7 +346,8 @@ func TestChangesAfterTheEndOfProposal(t *testing.T) {
 				}
 				p.cluster.put(configMap("b"), "1")
 				p.holds(head, "clusters/a", inShop)
-				p.ask("now", false)
+				p.stop() // Another process asks the host at once.
+				p.start()
 				testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
 				if body := p.api.PullRequests()[1].Body; !strings.Contains(body, "1 change of") || !strings.Contains(body, "shop/b`") {
 					t.Errorf("body: %s", body)

@@ -86,6 +86,9 @@ func secretsOf(config *v1alpha1.GitRepoConfig) (names []string) {
 	if ref := config.Spec.ProxySecretRef; ref != nil {
 		names = append(names, ref.Name)
 	}
+	if host := config.Spec.Host; host != nil && host.SecretRef != nil {
+		names = append(names, host.SecretRef.Name)
+	}
 	if commit := config.Spec.Commit; commit != nil && commit.Signing != nil {
 		names = append(names, commit.Signing.SecretRef.Name)
 	}

@@ -16,6 +16,8 @@ import (
 type withheld struct {
 	mu    sync.Mutex
 	files proposal.Declined
+	// changed is set if the files differ from what is stored.
+	changed bool
 }
 
 // holds reports whether a file with a blob, zero for a removed one, is withheld. One with another blob is not withheld any more.
@@ -25,6 +27,7 @@ func (w *withheld) holds(path string, hash gitrepo.Hash) bool {
 	declined, ok := w.files[path]
 	if ok && declined != hash {
 		delete(w.files, path)
+		w.changed = true
 	}
 	return ok && declined == hash
 }
@@ -33,26 +36,58 @@ func (w *withheld) holds(path string, hash gitrepo.Hash) bool {
 func (w *withheld) release(path string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.files, path)
+	if _, ok := w.files[path]; ok {
+		delete(w.files, path)
+		w.changed = true
+	}
 }
 
 // releaseIf ends the withholding of the files for which condition is true.
 func (w *withheld) releaseIf(condition func(path string, hash gitrepo.Hash) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	before := len(w.files)
 	maps.DeleteFunc(w.files, condition)
+	w.changed = w.changed || len(w.files) < before
 }
 
-// set replaces the files.
+// set replaces the files by those that are stored.
 func (w *withheld) set(files proposal.Declined) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.files = maps.Clone(files)
+	w.files, w.changed = maps.Clone(files), false
 }
 
-// all returns a copy of the files.
-func (w *withheld) all() proposal.Declined {
+// add withholds more files.
+func (w *withheld) add(files proposal.Declined) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return maps.Clone(w.files)
+	if w.files == nil {
+		w.files = proposal.Declined{}
+	}
+	maps.Copy(w.files, files)
+	w.changed = true
+}
+
+// toStore returns a copy of the files if they differ from what is stored.
+func (w *withheld) toStore() (proposal.Declined, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	changed := w.changed
+	w.changed = false
+	return maps.Clone(w.files), changed
+}
+
+// storeAgain records that the files could not be stored.
+func (w *withheld) storeAgain() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed = true
+}
+
+// isStored reports whether the files are as they were stored.
+func (w *withheld) isStored() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.changed
 }

@@ -141,6 +141,7 @@ func (w *worker) run(ctx context.Context) {
 		if w.sleep(ctx, next, wake) {
 			backoff = newBackoff(w.services.retry)
 			w.refusals.retryAll()
+			w.proposer.checkNow()
 		}
 	}
 }

@@ -7453,7 +7453,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"branchPrefix": {
 						SchemaProps: spec.SchemaProps{
-							Description: "branchPrefix begins the name of the branch with the commits, which goes on with NAMESPACE/NAME of the destination. allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination: it is replaced when its base moves. Defaults to slipstream/.",
+							Description: "branchPrefix is the first segment of the name of the branch with the commits, before NAMESPACE/NAME of the destination. allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination: it is replaced by force when its base moves. Clusters that propose to the same repository need different prefixes. One segment that ends with /. Defaults to slipstream/.",
 							Default:     v1alpha1.DefaultBranchPrefix,
 							Type:        []string{"string"},
 							Format:      "",
@@ -7468,7 +7468,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.Refere
 					},
 					"body": {
 						SchemaProps: spec.SchemaProps{
-							Description: "body is text in Markdown above the table of changes, at most 4096 bytes.",
+							Description: "body is text in Markdown below the table of changes, at most 2000 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -7480,7 +7480,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "labels are set on the pull request, beside those that others set. At most 20. Azure DevOps calls them tags.",
+							Description: "labels are added to the pull request, and never removed. At most 20. Azure DevOps calls them tags.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7499,7 +7499,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.Refere
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "reviewers are the names of users who are asked to review, as the host knows them; for Azure DevOps their ids. At most 20.",
+							Description: "reviewers are the names of users who are asked to review, as the host knows them, or of teams as ORGANIZATION/TEAM; for Azure DevOps their ids. They are added, and never removed. At most 20.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -7513,7 +7513,7 @@ func schema_pkg_apis_configbutler_v1alpha1_PullRequestDelivery(ref common.Refere
 					},
 					"draft": {
 						SchemaProps: spec.SchemaProps{
-							Description: "draft opens the pull request as a draft. Defaults to false.",
+							Description: "draft opens the pull request as a draft. Reviewers decide when it is ready. Defaults to false.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -115,9 +115,11 @@ func (b *Branch) filesOf(ctx context.Context, budget *budget, commits []Hash, fo
 			return nil, err
 		}
 		commit := aheadCommit{hash: hash, object: found.commits[hash]}
-		diffDirectories(before, after, "", func(path string, hash Hash) {
-			commit.files = append(commit.files, fileChange{path, hash})
-		})
+		if !isMerge(commit.object) { // What it merges is of other branches, such as the base.
+			diffDirectories(before, after, "", func(path string, hash Hash) {
+				commit.files = append(commit.files, fileChange{path, hash})
+			})
+		}
 		budget.release(budget.held - held) // Only the files are kept.
 		for _, file := range commit.files {
 			if err := budget.hold(ctx, int64(len(file.path))+fileChangeSize); err != nil {
@@ -207,6 +209,12 @@ func newStagedCommit(before, after state, object []byte, sign func([]byte) (stri
 	return commit
 }
 
+// isMerge reports whether a commit object has several parents.
+func isMerge(object []byte) bool {
+	header, _, _ := bytes.Cut(object, []byte("\n\n"))
+	return bytes.Count(header, []byte("\nparent ")) > 1
+}
+
 // pushedAhead records that the remote has accepted commits.
 func (b *Branch) pushedAhead(commits []stagedCommit) {
 	if b.base == nil {
@@ -222,6 +230,8 @@ type AheadCommit struct {
 	Hash Hash
 	// Time is the committer time, to the second.
 	Time time.Time
+	// Message is the whole message.
+	Message string
 }
 
 // Ahead returns the commits that the base lacks, oldest first, without staged ones.
@@ -231,7 +241,8 @@ func (b *Branch) Ahead() []AheadCommit {
 	}
 	commits := make([]AheadCommit, len(b.base.ahead))
 	for i, commit := range b.base.ahead {
-		commits[i] = AheadCommit{Hash: commit.hash, Time: committerTime(commit.object)}
+		_, message, _ := bytes.Cut(commit.object, []byte("\n\n"))
+		commits[i] = AheadCommit{Hash: commit.hash, Time: committerTime(commit.object), Message: string(message)}
 	}
 	return commits
 }

@@ -19,8 +19,8 @@ import (
 const (
 	// maxProposalTitle fits into the titles of all hosts, of which the shortest has 255 characters.
 	maxProposalTitle = 200
-	// maxProposalBody is as long as the shortest description that a host stores, that of Azure DevOps.
-	maxProposalBody = 4096
+	// maxProposalBody leaves room for the table in the shortest description that a host stores, 4000 characters at Azure DevOps.
+	maxProposalBody = 2000
 	// maxProposalNames bounds the labels, and the reviewers. Each may take a request.
 	maxProposalNames = 20
 	// maxProposalName is the length of a label or reviewer in bytes. Labels of GitHub and Gitea have 50 characters.
@@ -50,6 +50,10 @@ func validatePullRequest(
 ) field.ErrorList {
 	var errs field.ErrorList
 	branch := pull.BranchPrefix + destination.Namespace + "/" + destination.Name
+	if strings.Count(pull.BranchPrefix, "/") != 1 || !strings.HasSuffix(pull.BranchPrefix, "/") {
+		// Otherwise the branch of one destination could have the name of another's, or be inside it.
+		errs = append(errs, field.Invalid(path.Child("branchPrefix"), pull.BranchPrefix, "must be one segment that ends with /, such as slipstream/"))
+	}
 	if detail := refusedBranch(branch); detail != "" {
 		errs = append(errs, field.Invalid(path.Child("branchPrefix"), pull.BranchPrefix, fmt.Sprintf("makes the branch %s, which %s", branch, detail)))
 	} else if branch == destination.Spec.Branch {

@@ -90,6 +90,20 @@ func TestGitDestination(t *testing.T) {
 			path: "spec.delivery.pullRequest.branchPrefix", says: "must not contain ..",
 		},
 		{
+			name: "a prefix that makes the branch of another namespace",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.BranchPrefix = "slipstream/team-" })
+			},
+			path: "spec.delivery.pullRequest.branchPrefix", says: "ends with /",
+		},
+		{
+			name: "a prefix of two segments",
+			do: func(d dest) {
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.BranchPrefix = "a/b/" })
+			},
+			path: "spec.delivery.pullRequest.branchPrefix", says: "one segment",
+		},
+		{
 			name: "a branch that is its own base",
 			do: func(d dest) {
 				d.Spec.Delivery = pullRequest(nil)
@@ -114,9 +128,9 @@ func TestGitDestination(t *testing.T) {
 		{
 			name: "a body that is too long",
 			do: func(d dest) {
-				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Body = strings.Repeat("a", 4097) })
+				d.Spec.Delivery = pullRequest(func(p *configbutler.PullRequestDelivery) { p.Body = strings.Repeat("a", 2001) })
 			},
-			path: "spec.delivery.pullRequest.body", says: "4096",
+			path: "spec.delivery.pullRequest.body", says: "2000",
 		},
 		{
 			name: "too many labels",

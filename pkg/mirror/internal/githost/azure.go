@@ -117,7 +117,7 @@ func (a *azure) list(ctx context.Context, op string, filter filter, page page) (
 	request.query.Set("$top", strconv.Itoa(page.size))
 	request.query.Set("$skip", strconv.Itoa((page.number-1)*page.size))
 	var received struct {
-		Value []azurePullRequest `json:"value"`
+		Value list[azurePullRequest] `json:"value"`
 	}
 	request.out = &received
 	if _, err := a.do(ctx, request); err != nil {
@@ -142,9 +142,9 @@ func (a *azure) get(ctx context.Context, op string, number int64) (*PullRequest,
 	}
 	found := a.convert(&received)
 	var labels struct {
-		Value []struct {
+		Value list[struct {
 			Name string `json:"name"`
-		} `json:"value"`
+		}] `json:"value"`
 	}
 	request = a.call(op, http.MethodGet, decimal(number), "labels")
 	request.out = &labels
@@ -231,9 +231,9 @@ type azureComment struct {
 // comments implements api. The API has all threads on one page, and a thread for each push.
 func (a *azure) comments(ctx context.Context, op string, number int64, _ page) ([]string, bool, error) {
 	var received struct {
-		Value []struct {
-			Comments []azureComment `json:"comments"`
-		} `json:"value"`
+		Value list[struct {
+			Comments list[azureComment] `json:"comments"`
+		}] `json:"value"`
 	}
 	request := a.call(op, http.MethodGet, decimal(number), "threads")
 	request.out, request.limit = &received, maxUnpaged

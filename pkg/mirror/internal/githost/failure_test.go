@@ -292,7 +292,7 @@ func TestPageAddresses(t *testing.T) {
 		"https://x/acme/1": "https://x/acme/1",
 	} {
 		f := newFixture(t, githosttest.GitHub)
-		f.Always(githosttest.Respond(http.StatusOK, fmt.Sprintf(`{"number":1,"state":"open","html_url":%q}`, address)))
+		f.Always(githosttest.Respond(http.StatusOK, fmt.Sprintf(`{"number":1,"state":"open","html_url":%q,"head":{"ref":"a"},"base":{"ref":"main"}}`, address)))
 		if got := f.get(1).URL; got != want {
 			t.Errorf("the page of %.100q is %q, want %q", address, got, want)
 		}

@@ -140,15 +140,45 @@ func (h *host) find(ctx context.Context, op string, wanted filter) (*PullRequest
 		isOld := len(listed) > 0 && listed[len(listed)-1].Created.Before(wanted.since)
 		return more && !isOld, nil
 	})
-	if err != nil || found == nil || h.api.complete(found) {
-		return found, err
+	if err != nil || found == nil {
+		return nil, err
 	}
-	return h.api.get(ctx, op, found.Number)
+	if h.api.complete(found) {
+		return checked(op, found, found.Number)
+	}
+	return h.get(ctx, op, found.Number)
 }
 
 // Get implements Host.
 func (h *host) Get(ctx context.Context, number int64) (*PullRequest, error) {
-	return h.api.get(ctx, fmt.Sprintf("read the pull request %d", number), number)
+	return h.get(ctx, fmt.Sprintf("read the pull request %d", number), number)
+}
+
+// get returns the pull request with a number, if the response is one.
+func (h *host) get(ctx context.Context, op string, number int64) (*PullRequest, error) {
+	found, err := h.api.get(ctx, op, number)
+	if err != nil {
+		return nil, err
+	}
+	return checked(op, found, number)
+}
+
+// checked returns a pull request, or an error unless it has the number and branches: a proxy or another API may have responded. Times that no
+// API object can hold are dropped.
+func checked(op string, found *PullRequest, number int64) (*PullRequest, error) {
+	if found.Number != number || number <= 0 || found.Head == "" || found.Base == "" {
+		return nil, &Error{Kind: Protocol, Op: op, Message: "the host does not respond with the pull request: it has another number, or no branches"}
+	}
+	found.Created, found.Ended = storable(found.Created), storable(found.Ended)
+	return found, nil
+}
+
+// storable returns a time in UTC, or zero if it is before 1970 or after the year 9998.
+func storable(t time.Time) time.Time {
+	if t = t.UTC(); t.Year() < 1970 || t.Year() > 9998 {
+		return time.Time{}
+	}
+	return t
 }
 
 // Create implements Host.
@@ -158,6 +188,9 @@ func (h *host) Create(ctx context.Context, head, base string, content Content) (
 	created, err := h.api.create(ctx, op, head, base, content)
 	if err != nil {
 		return h.existing(ctx, head, base, err)
+	}
+	if created, err = checked(op, created, created.Number); err != nil {
+		return nil, err
 	}
 	return h.add(ctx, op, created, content)
 }
@@ -278,16 +311,16 @@ func (h *host) Comment(ctx context.Context, number int64, marker, text string) e
 // Close implements Host.
 func (h *host) Close(ctx context.Context, number int64) (*PullRequest, error) {
 	op := fmt.Sprintf("close the pull request %d", number)
-	current, err := h.api.get(ctx, op, number)
+	current, err := h.get(ctx, op, number)
 	if err != nil || current.State != Open {
 		return current, err
 	}
 	if err := h.api.close(ctx, op, number); err != nil {
 		// It may have been merged or closed in the meantime, which hosts report as different errors.
-		if current, getErr := h.api.get(ctx, op, number); getErr == nil && current.State != Open {
+		if current, getErr := h.get(ctx, op, number); getErr == nil && current.State != Open {
 			return current, nil
 		}
 		return nil, err
 	}
-	return h.api.get(ctx, op, number)
+	return h.get(ctx, op, number)
 }

@@ -97,7 +97,7 @@ func (g *gitea) list(ctx context.Context, op string, filter filter, page page) (
 	if filter.open {
 		query.Set("state", "open")
 	}
-	var received []giteaPullRequest
+	var received list[giteaPullRequest]
 	header, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("pulls"), query: page.in(query, "page", "limit"), out: &received,
 	})
@@ -135,7 +135,7 @@ func (g *gitea) get(ctx context.Context, op string, number int64) (*PullRequest,
 // lastCommit returns the last commit of a pull request that has ended; empty if it cannot be read, which some versions of Gitea fail to do
 // once the history of the base was replaced. The pull request itself has the present commit of the branch.
 func (g *gitea) lastCommit(ctx context.Context, op string, number int64) (string, error) {
-	var commits []struct{ SHA string }
+	var commits list[struct{ SHA string }]
 	query := page{1, 1}.in(url.Values{"files": {"false"}, "verification": {"false"}}, "page", "limit")
 	_, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("pulls", decimal(number), "commits"), query: query, out: &commits, about: "the pull request",
@@ -153,10 +153,10 @@ func (g *gitea) lastCommit(ctx context.Context, op string, number int64) (string
 // page is enough.
 func (g *gitea) closer(ctx context.Context, op string, closed *PullRequest) (string, error) {
 	query := url.Values{"since": {closed.Ended.Add(-time.Second).UTC().Format(time.RFC3339)}}
-	var events []struct {
+	var events list[struct {
 		Type string     `json:"type"`
 		User githubUser `json:"user"`
-	}
+	}]
 	_, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("issues", decimal(closed.Number), "timeline"),
 		query: page{1, eventPage}.in(query, "page", "limit"), out: &events, about: "the pull request",
@@ -229,7 +229,7 @@ func (g *gitea) label(ctx context.Context, op string, current *PullRequest, labe
 
 // addLabels adds labels by name and returns those that the pull request has.
 func (g *gitea) addLabels(ctx context.Context, op string, number int64, names []string) ([]string, error) {
-	var received []struct{ Name string }
+	var received list[struct{ Name string }]
 	_, err := g.do(ctx, call{
 		op: op, method: http.MethodPost, path: g.path("issues", decimal(number), "labels"), out: &received, about: "the pull request",
 		in: struct {
@@ -261,7 +261,7 @@ func (g *gitea) review(ctx context.Context, op string, current *PullRequest, rev
 
 // comments implements api. The API has all comments on one page.
 func (g *gitea) comments(ctx context.Context, op string, number int64, _ page) ([]string, bool, error) {
-	var received []newComment
+	var received list[newComment]
 	_, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("issues", decimal(number), "comments"), out: &received, limit: maxUnpaged,
 		about: "the pull request",

@@ -103,7 +103,7 @@ func (g *github) list(ctx context.Context, op string, filter filter, page page) 
 	if filter.open {
 		query.Set("state", "open")
 	}
-	var received []githubPullRequest
+	var received list[githubPullRequest]
 	header, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("pulls"), query: page.in(query, "page", "per_page"), out: &received,
 	})
@@ -238,9 +238,9 @@ func (g *github) review(ctx context.Context, op string, current *PullRequest, re
 func reviewedBy(ctx context.Context, c *client, op string, path []string, sizeName string) ([]string, error) {
 	var logins []string
 	err := pages(op, commentPages, func(current page) (bool, error) {
-		var received []struct {
+		var received list[struct {
 			User githubUser `json:"user"`
-		}
+		}]
 		header, err := c.do(ctx, call{
 			op: op, method: http.MethodGet, path: path, query: current.in(url.Values{}, "page", sizeName), out: &received,
 			about: "the pull request",
@@ -254,7 +254,7 @@ func reviewedBy(ctx context.Context, c *client, op string, path []string, sizeNa
 }
 
 func (g *github) comments(ctx context.Context, op string, number int64, page page) ([]string, bool, error) {
-	var received []struct{ Body string }
+	var received list[struct{ Body string }]
 	header, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path("issues", decimal(number), "comments"),
 		query: page.in(url.Values{}, "page", "per_page"), out: &received, about: "the pull request",

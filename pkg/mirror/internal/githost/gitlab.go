@@ -98,7 +98,7 @@ func (g *gitlab) list(ctx context.Context, op string, filter filter, page page) 
 	if !filter.since.IsZero() {
 		query.Set("created_after", filter.since.UTC().Format(time.RFC3339))
 	}
-	var received []gitlabMergeRequest
+	var received list[gitlabMergeRequest]
 	header, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path(), query: page.in(query, "page", "per_page"), out: &received, about: "the project",
 	})
@@ -198,7 +198,7 @@ func (g *gitlab) review(ctx context.Context, op string, current *PullRequest, re
 
 // userID returns the identifier of a user.
 func (g *gitlab) userID(ctx context.Context, op, username string) (int64, error) {
-	var users []gitlabUser
+	var users list[gitlabUser]
 	_, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: []string{"users"}, query: url.Values{"username": {username}}, out: &users,
 	})
@@ -213,7 +213,7 @@ func (g *gitlab) userID(ctx context.Context, op, username string) (int64, error)
 }
 
 func (g *gitlab) comments(ctx context.Context, op string, number int64, page page) ([]string, bool, error) {
-	var received []newComment
+	var received list[newComment]
 	header, err := g.do(ctx, call{
 		op: op, method: http.MethodGet, path: g.path(decimal(number), "notes"), out: &received, about: "the merge request",
 		query: page.in(url.Values{"order_by": {"created_at"}, "sort": {"desc"}}, "page", "per_page"),

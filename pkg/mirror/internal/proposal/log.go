@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +22,13 @@ import (
 
 // Record is the newest pull request of a destination, and the last one that was declined.
 type Record struct {
-	// Place identifies the repository and the branches. A record of another place is not used.
+	// Place identifies the repository, the branches and the folder. A record of another place is not used.
 	Place string `json:"place"`
 	// Since is the commit of the destination's branch at which what is proposed begins: neither it nor what is before it is. Zero if
 	// there is none.
 	Since gitrepo.Hash `json:"since"`
+	// Anew is set if the branch may have commits of another place, such as an earlier folder, so that it has to start anew.
+	Anew bool `json:"anew,omitempty"`
 	// Creating is when the destination began to open a pull request whose number is not known yet; zero if it does not.
 	Creating time.Time `json:"creating,omitzero"`
 	// Closing is set before the server closes the pull request: then it was not declined.
@@ -96,14 +99,16 @@ const (
 
 func key(uid types.UID, row string) string { return string(uid) + "/" + row }
 
-// Read returns what is stored of a destination. It returns an empty Record for the place, and no files, if there is nothing, or of another
-// place.
+// Read returns what is stored of a destination. It returns an empty Record for the place, and no files, if there is nothing. What is stored
+// of another place is deleted; then Anew is set.
 func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, Declined, error) {
 	record, declined := Record{}, Declined{}
+	var keys []string
 	for row, err := range l.Table.Scan(ctx, key(uid, "")) {
 		if err != nil {
 			return Record{}, nil, fmt.Errorf("read the pull request of the destination: %w", err)
 		}
+		keys = append(keys, row.Key)
 		target := any(&declined)
 		if row.Key == key(uid, recordRow) {
 			target = &record
@@ -112,10 +117,20 @@ func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, De
 			return Record{}, nil, fmt.Errorf("decode the pull request of the destination: %w", err)
 		}
 	}
-	if record.Place != place {
-		return Record{Place: place}, Declined{}, nil
+	if record.Place == place {
+		return record, declined, nil
 	}
-	return record, declined, nil
+	next := Record{Place: place, Anew: len(keys) > 0}
+	if next.Anew {
+		keys = slices.DeleteFunc(keys, func(k string) bool { return k == key(uid, recordRow) })
+		if err := l.Table.Delete(ctx, keys...); err != nil {
+			return Record{}, nil, fmt.Errorf("delete the declined files of another place: %w", err)
+		}
+		if err := l.Write(ctx, uid, next); err != nil {
+			return Record{}, nil, err
+		}
+	}
+	return next, Declined{}, nil
 }
 
 // Write stores the record of a destination.

@@ -45,12 +45,9 @@ func (a About) TitleText() string {
 	return "Changes of GitDestination " + a.Destination
 }
 
-// BodyText returns the body: the text of the spec, a sentence, and a table of the changes.
+// BodyText returns the body: a sentence, a table of the changes, and the text of the spec.
 func (a About) BodyText(changes []Change) string {
 	var text strings.Builder
-	if a.Body != "" {
-		text.WriteString(strings.TrimSpace(printable.Text(a.Body)) + "\n\n")
-	}
 	folder := code(a.Folder)
 	if a.Folder == "" {
 		folder = "the root"
@@ -74,6 +71,9 @@ func (a About) BodyText(changes []Change) string {
 	}
 	text.WriteString("\nThe branch is kept up to date with the cluster until this is merged or closed. What is closed without a merge is not\n" +
 		"proposed again until the object changes.\n")
+	if a.Body != "" { // Below, because unfinished markup in it would hide what follows.
+		text.WriteString("\n" + strings.TrimSpace(printable.Text(a.Body)) + "\n")
+	}
 	return text.String()
 }
 

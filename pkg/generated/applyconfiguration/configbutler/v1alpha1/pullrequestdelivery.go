@@ -15,20 +15,21 @@ import (
 // PullRequestDelivery configures the pull request of a destination. The host is that of the GitRepoConfig: its host and
 // the token for its API.
 type PullRequestDeliveryApplyConfiguration struct {
-	// branchPrefix begins the name of the branch with the commits, which goes on with NAMESPACE/NAME of the destination.
-	// allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination:
-	// it is replaced when its base moves. Defaults to slipstream/.
+	// branchPrefix is the first segment of the name of the branch with the commits, before NAMESPACE/NAME of the destination.
+	// allowedBranches must include that branch, by a glob such as slipstream/*/*. The branch belongs to the destination: it
+	// is replaced by force when its base moves. Clusters that propose to the same repository need different prefixes. One
+	// segment that ends with /. Defaults to slipstream/.
 	BranchPrefix *string `json:"branchPrefix,omitempty"`
 	// title of the pull request, at most 200 bytes. Defaults to "Changes of GitDestination NAMESPACE/NAME".
 	Title *string `json:"title,omitempty"`
-	// body is text in Markdown above the table of changes, at most 4096 bytes.
+	// body is text in Markdown below the table of changes, at most 2000 bytes.
 	Body *string `json:"body,omitempty"`
-	// labels are set on the pull request, beside those that others set. At most 20. Azure DevOps calls them tags.
+	// labels are added to the pull request, and never removed. At most 20. Azure DevOps calls them tags.
 	Labels []string `json:"labels,omitempty"`
-	// reviewers are the names of users who are asked to review, as the host knows them; for Azure DevOps their ids. At most
-	// 20.
+	// reviewers are the names of users who are asked to review, as the host knows them, or of teams as ORGANIZATION/TEAM; for
+	// Azure DevOps their ids. They are added, and never removed. At most 20.
 	Reviewers []string `json:"reviewers,omitempty"`
-	// draft opens the pull request as a draft. Defaults to false.
+	// draft opens the pull request as a draft. Reviewers decide when it is ready. Defaults to false.
 	Draft *bool `json:"draft,omitempty"`
 	// closeWhenEqual closes the pull request, with a comment, when there is no difference to its base any more. Defaults to
 	// true.
