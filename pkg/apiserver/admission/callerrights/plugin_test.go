@@ -165,6 +165,11 @@ func throughProxy(repository *configbutler.GitRepoConfig) *configbutler.GitRepoC
 	return repository
 }
 
+func withHost(repository *configbutler.GitRepoConfig) *configbutler.GitRepoConfig {
+	repository.Spec.Host = &configbutler.GitHost{SecretRef: &configbutler.SecretReference{Name: "api"}}
+	return repository
+}
+
 func groups(names ...string) []string    { return names }
 func resources(names ...string) []string { return names }
 
@@ -301,6 +306,7 @@ func TestWhatACallerMustBeAllowed(t *testing.T) {
 			asks: []string{"get secrets shop/creds", "get secrets shop/signing"},
 		},
 		{name: "the proxy of a repository", obj: throughProxy(repository("", "")), asks: []string{"get secrets shop/proxy"}},
+		{name: "the API of the host of a repository", obj: withHost(repository("", "")), asks: []string{"get secrets shop/api"}},
 		{
 			name: "a destination",
 			obj: &configbutler.GitDestination{
