@@ -67,7 +67,7 @@ func refreshing(ctx context.Context, branch *gitrepo.Branch, stage func()) error
 		if _, err := branch.Push(ctx); !errors.Is(err, gitrepo.ErrMoved) {
 			return err
 		}
-		time.Sleep(pause)
+		<-time.After(pause)
 		if err := branch.Refresh(ctx); err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func contended(b *testing.B, transport string, push func(context.Context, *gitre
 	var took []time.Duration
 	for length := time.Duration(*minutes * float64(time.Minute)); time.Since(began) < length; {
 		due := began.Add(time.Duration(len(took)+1) * time.Second)
-		time.Sleep(time.Until(due))
+		<-time.After(time.Until(due))
 		now := int(time.Since(began) / time.Second)
 		err := push(b.Context(), branch, func() {
 			for i := len(took); i < now; i++ {
