@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,11 +15,9 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
-	"github.com/configbutler/slipstream/pkg/store/failpoint"
 )
 
 // proposalInterval is the shortest time between two updates of the text of a pull request, so that a burst of changes costs the host few
@@ -129,150 +125,6 @@ func (p *proposer) syncRequested(m member) {
 	})
 }
 
-// settle brings the branch to its base after the pull request has ended, and when the base has moved.
-func (p *proposer) settle(ctx context.Context, members []member) error {
-	if !p.used() {
-		return nil
-	}
-	m, branch := members[0], p.remote.branch
-	if p.record.Anew {
-		return p.leavePlace(ctx)
-	}
-	if err := p.refuseForeign(); err != nil {
-		return err
-	}
-	if err := p.check(ctx, m); err != nil {
-		return err
-	}
-	if branch.Missing() {
-		if err := p.recreate(ctx); err != nil {
-			return err
-		}
-	}
-	if branch.Behind() && !time.Now().Before(p.rebaseAt) {
-		return p.rebase(ctx, m, gitrepo.Hash{})
-	}
-	return nil
-}
-
-// leavePlace drops the commits of another place, such as an earlier folder.
-func (p *proposer) leavePlace(ctx context.Context) error {
-	next := p.record
-	next.Since, next.Anew = p.remote.branch.Tip(), false
-	if err := p.write(ctx, next); err != nil {
-		return err
-	}
-	p.remote.since = next.Since
-	p.remote.branch.StartAnew()
-	return nil
-}
-
-// clusterTrailer is the trailer with the cluster of a commit.
-const clusterTrailer = "\nX-ConfigButler-ClusterUID: "
-
-// refuseForeign returns an error if the branch has commits of another cluster, which would be replaced.
-func (p *proposer) refuseForeign() error {
-	for _, commit := range p.remote.branch.Ahead() {
-		_, trailer, found := strings.Cut(commit.Message, clusterTrailer)
-		uid, _, _ := strings.Cut(trailer, "\n")
-		if found && uid != p.cluster() {
-			return refused(v1alpha1.ReasonProposalRefused, "branch %s has commits of another cluster (%s): set "+
-				"spec.delivery.pullRequest.branchPrefix so that each cluster has a branch of its own", p.key.branch, printable.Line(uid))
-		}
-	}
-	return nil
-}
-
-// check asks the host for the pull request if that is due, or the branch is missing, and settles one that has ended.
-func (p *proposer) check(ctx context.Context, m member) error {
-	// A base that has moved may have got what is proposed.
-	missing, behind := p.remote.branch.Missing(), p.remote.branch.Behind()
-	known := p.record.Open() || !p.record.Creating.IsZero()
-	if !known || !missing && !behind && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, hostPatience)
-	defer cancel()
-	host, err := p.connect(ctx, p.key)
-	if err != nil {
-		return p.failedCheck(ctx, m, missing, err)
-	}
-	found, err := p.find(ctx, host)
-	if err != nil {
-		return p.failedCheck(ctx, m, missing, err)
-	}
-	p.checkAt = time.Now().Add(p.poll)
-	if found == nil {
-		return nil // It was not opened.
-	}
-	if found.State == githost.Open && (found.Head != p.key.branch || found.Base != p.key.base) {
-		return p.failedCheck(ctx, m, missing, refused(v1alpha1.ReasonProposalRefused,
-			"pull request #%d is from %s to %s now, instead of from %s to %s: change it back, or close it", found.Number,
-			printable.Line(found.Head), printable.Line(found.Base), p.key.branch, p.key.base))
-	}
-	if found.Number != p.record.Number || !p.record.Open() {
-		if err := p.opened(ctx, found); err != nil {
-			return err
-		}
-	}
-	if found.State != githost.Open {
-		// The base that was read before may lack what was merged since.
-		if err := p.remote.branch.Refresh(ctx); err != nil {
-			return err
-		}
-	}
-	switch found.State {
-	case githost.Merged:
-		return p.end(ctx, m, found, v1alpha1.ProposalMerged)
-	case githost.Closed:
-		state := v1alpha1.ProposalDeclined
-		if p.record.Closing {
-			state = v1alpha1.ProposalEqual
-		}
-		return p.end(ctx, m, found, state)
-	case githost.Open:
-	}
-	return nil
-}
-
-// failedCheck records an error of the host. Without the branch it must be known whether its pull request was merged.
-func (p *proposer) failedCheck(ctx context.Context, m member, missing bool, err error) error {
-	p.failed(ctx, m, err)
-	if missing {
-		return fmt.Errorf("the branch does not exist any more, and its pull request cannot be read: %w", err)
-	}
-	return nil
-}
-
-// creationSkew is how much later than the host's the clock of this server may be.
-const creationSkew = 10 * time.Minute
-
-// find returns the newest pull request of the record; nil if it began to open one that does not exist.
-func (p *proposer) find(ctx context.Context, host githost.Host) (*githost.PullRequest, error) {
-	if p.record.Open() {
-		found, err := host.Get(ctx, p.record.Number)
-		if !isNotFound(err) {
-			return found, err
-		}
-		// If the repository is found, the pull request was deleted, which counts as a decline.
-		found, err = host.Newest(ctx, p.key.branch, p.key.base, p.record.Opened.Add(-creationSkew))
-		if err == nil && (found == nil || found.Number < p.record.Number) {
-			found = &githost.PullRequest{Number: p.record.Number, URL: p.record.URL, State: githost.Closed, Created: p.record.Opened}
-		}
-		return found, err
-	}
-	found, err := host.Newest(ctx, p.key.branch, p.key.base, p.record.Creating.Add(-creationSkew))
-	if err == nil && found != nil && found.Number <= p.record.Number {
-		return nil, nil
-	}
-	return found, err
-}
-
-func isNotFound(err error) bool {
-	var refusal *githost.Error
-	return errors.As(err, &refusal) && refusal.Kind == githost.NotFound
-}
-
 // opened records a pull request that is open, or was.
 func (p *proposer) opened(ctx context.Context, found *githost.PullRequest) error {
 	next := p.record
@@ -290,47 +142,6 @@ func (p *proposer) write(ctx context.Context, next proposal.Record) error {
 	return nil
 }
 
-// end records the end of the pull request, and starts the branch anew with the commits that it did not have.
-func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest, state v1alpha1.ProposalState) error {
-	branch := p.remote.branch
-	through := lastCommitOf(found, branch.Ahead())
-	files := branch.Proposed(through)
-	next := p.record
-	next.State, next.Ended, next.EndedBy, next.Changes = state, found.Ended, found.EndedBy, int64(len(files))
-	next.Closing = false
-	if next.Ended.IsZero() {
-		next.Ended = time.Now()
-	}
-	if !through.IsZero() {
-		next.Since = through
-	}
-	if state == v1alpha1.ProposalDeclined {
-		declined := proposal.Declined{}
-		for _, file := range files {
-			if _, managed := parseManaged(m.plan.below(file.Path)); managed && !through.IsZero() {
-				declined[file.Path] = file.Hash
-			}
-		}
-		next.Declined = &proposal.Ending{Number: found.Number, By: found.EndedBy, Time: next.Ended}
-		m.destination.withheld.add(declined)
-		if err := p.writeWithheld(ctx, m); err != nil {
-			return err
-		}
-	}
-	if err := p.write(ctx, next); err != nil {
-		return err
-	}
-	failpoint.Reach("proposal-ended")
-	p.remote.since, p.published = next.Since, branchState{}
-	p.announce(m, next)
-	p.show(m, 0)
-	if branch.Missing() {
-		branch.StartAnew()
-		return nil
-	}
-	return p.rebase(ctx, m, through)
-}
-
 // writeWithheld stores the withheld files if they have changed.
 func (p *proposer) writeWithheld(ctx context.Context, m member) error {
 	files, changed := m.destination.withheld.toStore()
@@ -342,67 +153,6 @@ func (p *proposer) writeWithheld(ctx context.Context, m member) error {
 		return err
 	}
 	p.stored = files
-	return nil
-}
-
-// lastCommitOf returns the last commit that a pull request had when it ended: that which the host names or, if the branch does not have
-// it, the last that is not younger. Zero means none: the base has those of a merged one already.
-func lastCommitOf(found *githost.PullRequest, ahead []gitrepo.AheadCommit) gitrepo.Hash {
-	if found.HeadSHA != "" {
-		head := gitrepo.ParseHash(found.HeadSHA)
-		has := slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == head })
-		switch {
-		case has:
-			return head
-		case found.State == githost.Merged:
-			return gitrepo.Hash{}
-		}
-	}
-	for _, commit := range slices.Backward(ahead) {
-		if found.Ended.IsZero() || !commit.Time.After(found.Ended) {
-			return commit.Hash
-		}
-	}
-	return gitrepo.Hash{}
-}
-
-// recreate creates the branch again, which somebody has deleted although its pull request is open, or none is. If the remote has lost the
-// commits, too, the comparisons with the cluster make the changes again.
-func (p *proposer) recreate(ctx context.Context) error {
-	err := p.lease.during(ctx, p.remote.branch.Recreate)
-	var git *gitrepo.Error
-	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
-		klog.FromContext(ctx).Info("The remote has lost the branch and its commits; it starts anew from its base", "reason", err.Error())
-		p.remote.branch.StartAnew()
-		return nil
-	}
-	return err
-}
-
-// rebase puts the commits after one, or all if it is zero, on the tip of the base.
-//
-// A remote may refuse to replace the branch. Then further commits are added to it until a user allows that.
-func (p *proposer) rebase(ctx context.Context, m member, after gitrepo.Hash) error {
-	branch := p.remote.branch
-	if err := branch.Rebase(after, p.remote.sign); err != nil {
-		return err
-	}
-	err := p.lease.during(ctx, func(ctx context.Context) error {
-		_, err := branch.Push(ctx)
-		return err
-	})
-	var git *gitrepo.Error
-	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
-		p.rebaseAt = time.Now().Add(retryMax)
-		p.failed(ctx, m, refused(v1alpha1.ReasonProposalRefused,
-			"branch %s cannot be put on the new tip of %s: allow the server to force pushes to it; %s", p.key.branch, p.key.base, git.Message))
-		return branch.Refresh(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	failpoint.Reach("proposal-rebased")
-	klog.FromContext(ctx).Info("Rebased the branch", "base", p.key.base, "commits", len(branch.Ahead()))
 	return nil
 }
 
