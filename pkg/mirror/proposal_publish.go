@@ -20,7 +20,7 @@ import (
 // publish brings the pull request to the state of the branch: it opens one, updates its text, or closes it if there is no difference. It
 // returns when to call it again; zero means that only a change of the branch needs it.
 func (p *proposer) publish(ctx context.Context, members []member) (time.Time, error) {
-	if !p.used() {
+	if !p.proposes() {
 		return time.Time{}, nil
 	}
 	m, branch, now := members[0], p.remote.branch, time.Now()
@@ -37,7 +37,7 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 	}
 	changes := p.changesOf(m, proposed)
 	if p.record.Open() && len(changes) > 0 && now.Before(p.updateAt) {
-		p.show(m, len(changes))
+		p.setState(m, len(changes))
 		return p.updateAt, nil
 	}
 	if err := p.serve(ctx, m, changes); err != nil {
@@ -197,7 +197,7 @@ func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) 
 	}
 	p.remote.since = next.Since
 	p.remote.branch.StartAnew()
-	p.announce(m, next)
+	p.recordEvent(m, next)
 	return nil
 }
 

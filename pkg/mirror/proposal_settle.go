@@ -23,7 +23,7 @@ import (
 
 // settle brings the branch to its base after the pull request has ended, and when the base has moved.
 func (p *proposer) settle(ctx context.Context, members []member) error {
-	if !p.used() {
+	if !p.proposes() {
 		return nil
 	}
 	m, branch := members[0], p.remote.branch
@@ -197,8 +197,8 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 	}
 	failpoint.Reach("proposal-ended")
 	p.remote.since, p.published = next.Since, branchState{}
-	p.announce(m, next)
-	p.show(m, 0)
+	p.recordEvent(m, next)
+	p.setState(m, 0)
 	if branch.Missing() {
 		branch.StartAnew()
 		return nil
@@ -227,7 +227,7 @@ func lastCommitOf(found *githost.PullRequest, ahead []gitrepo.AheadCommit) gitre
 	return gitrepo.Hash{}
 }
 
-// recreate creates the branch again, which somebody has deleted although its pull request is open, or none is. If the remote has lost the
+// recreate creates the branch again, which was deleted although its pull request is open, or none is. If the remote has lost the
 // commits, too, the comparisons with the cluster make the changes again.
 func (p *proposer) recreate(ctx context.Context) error {
 	err := p.lease.during(ctx, p.remote.branch.Recreate)

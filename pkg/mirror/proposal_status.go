@@ -36,8 +36,8 @@ type proposalState struct {
 	problem conditions.Reason
 }
 
-// show sets what is shown of the pull request, without a problem.
-func (p *proposer) show(m member, changes int) {
+// setState sets what is shown of the pull request, without a problem.
+func (p *proposer) setState(m member, changes int) {
 	state := &proposalState{declined: p.record.Declined, withheld: len(p.stored)}
 	if r := p.record; r.Number > 0 {
 		state.newest = &v1alpha1.Proposal{

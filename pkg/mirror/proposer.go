@@ -33,7 +33,7 @@ const hostPatience = 2 * time.Minute
 // decline and rebases it when the base has moved, and publish when everything is pushed, which opens, updates or closes the pull request.
 // An error of the host delays only the pull request: changes are pushed to the branch meanwhile.
 //
-// A process that dies at any step leaves a record from which the next goes on: Creating and Closing are stored before the call, and
+// A process that dies at any step leaves a record from which the next resumes: Creating and Closing are stored before the call, and
 // what has ended is stored before the branch is replaced.
 type proposer struct {
 	key    branchKey
@@ -85,12 +85,12 @@ func newProposer(key branchKey, services *branchServices, remote *remoteBranch, 
 	}
 }
 
-// used reports whether the branch is proposed to another.
-func (p *proposer) used() bool { return p.key.base != "" }
+// proposes reports whether the branch is proposed to another.
+func (p *proposer) proposes() bool { return p.key.base != "" }
 
 // restore reads what is stored of the destination, before the branch is loaded.
 func (p *proposer) restore(ctx context.Context, members []member) error {
-	if !p.used() || p.uid == members[0].destination.uid {
+	if !p.proposes() || p.uid == members[0].destination.uid {
 		return nil
 	}
 	d := members[0].destination
@@ -102,7 +102,7 @@ func (p *proposer) restore(ctx context.Context, members []member) error {
 	p.uid, p.record, p.stored, p.checkAt = d.uid, record, declined, time.Time{}
 	p.remote.since = record.Since
 	d.withheld.set(declined)
-	p.show(members[0], int(record.Changes))
+	p.setState(members[0], int(record.Changes))
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (p *proposer) checkNow() {
 
 // syncRequested ends the withholding of files whose types are compared at the request of a user.
 func (p *proposer) syncRequested(m member) {
-	if !p.used() {
+	if !p.proposes() {
 		return
 	}
 	m.destination.withheld.releaseIf(func(path string, _ gitrepo.Hash) bool {
@@ -156,8 +156,8 @@ func (p *proposer) writeWithheld(ctx context.Context, m member) error {
 	return nil
 }
 
-// announce records an Event of the end of a pull request.
-func (p *proposer) announce(m member, ended proposal.Record) {
+// recordEvent records an Event of the end of a pull request.
+func (p *proposer) recordEvent(m member, ended proposal.Record) {
 	by := ""
 	if ended.EndedBy != "" {
 		by = " by " + ended.EndedBy
@@ -198,10 +198,10 @@ func (p *proposer) failed(ctx context.Context, m member, err error) {
 	p.changed()
 }
 
-// succeeded records that the pull request is as it should be.
+// succeeded records that the pull request is up to date.
 func (p *proposer) succeeded(m member, changes int) {
 	p.backoff, p.retryAt, p.limited = newBackoff(p.retry), time.Time{}, false
-	p.show(m, changes)
+	p.setState(m, changes)
 }
 
 // storeWithheld stores the withheld files if events and comparisons have released some, or the base has what was declined.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -107,16 +108,39 @@ func (s *Sources) Open(ctx context.Context, destination *v1alpha1.GitDestination
 	if err != nil {
 		return nil, err
 	}
+	branch, err := s.branchOf(ctx, destination, plan)
+	if err != nil {
+		return nil, err
+	}
 	claim, system := destination.Status.Claim, watch.Namespace{}
 	if found, known := s.namespace(metav1.NamespaceSystem); known {
 		system = found
 	}
 	return &Source{
-		Remote: remote, Repository: config.UID, Generation: config.Generation, Branch: plan.branch.branch,
+		Remote: remote, Repository: config.UID, Generation: config.Generation, Branch: branch,
 		Folder: destination.Spec.BaseFolder, Marker: plan.file(markerPath),
 		Written: claim != nil && claim.State == v1alpha1.ClaimWritten && placeOf(claim) == plan.place(),
 		owner: v1alpha1.OwnerMarker{
 			ClusterUID: string(system.UID), Namespace: destination.Namespace, Name: destination.Name, Instance: s.installation,
 		},
 	}, nil
+}
+
+// branchOf returns the branch that has what was mirrored to a destination: with delivery by pull request the branch of the open one, which
+// has what the base lacks, or the base.
+func (s *Sources) branchOf(ctx context.Context, destination *v1alpha1.GitDestination, plan *destinationPlan) (string, error) {
+	if plan.branch.base == "" {
+		return plan.branch.branch, nil
+	}
+	record, err := s.client.ConfigbutlerV1alpha1().GitDestinationStatuses(destination.Namespace).Get(ctx, destination.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return plan.branch.base, nil
+	case err != nil:
+		return "", fmt.Errorf("read the GitDestinationStatus: %w", err)
+	}
+	if open := record.Status.Proposal; open != nil && open.State == v1alpha1.ProposalOpen {
+		return plan.branch.branch, nil
+	}
+	return plan.branch.base, nil
 }

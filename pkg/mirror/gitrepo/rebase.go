@@ -75,7 +75,7 @@ func withParent(object []byte, tree, parent Hash, sign func([]byte) (string, err
 	fmt.Fprintf(&header, "tree %s\nparent %s\n", tree, parent)
 	kept := false
 	for line := range bytes.SplitSeq(head, []byte("\n")) {
-		if !bytes.HasPrefix(line, []byte(" ")) { // Other lines go on with the header before.
+		if !bytes.HasPrefix(line, []byte(" ")) { // A line that begins with a space continues the header before.
 			name, _, _ := bytes.Cut(line, []byte(" "))
 			kept = slices.Contains([]string{"author", "committer", "encoding"}, string(name))
 		}

@@ -90,8 +90,8 @@ type Log struct {
 	Table *table.Table
 }
 
-// The rows of a destination: its record, and its declined files in as many rows as their paths have first bytes of a hash, so that a file
-// that changes costs one small row.
+// The rows of a destination: its record, and its declined files, which are in one row for each first byte of the SHA-256 of their path, so
+// that a file that changes costs one small row.
 const (
 	recordRow   = "record"
 	declinedRow = "declined/"
