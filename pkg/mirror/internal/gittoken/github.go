@@ -6,16 +6,20 @@ package gittoken
 import (
 	"cmp"
 	"context"
+	"crypto"
+	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
 )
 
 const (
@@ -66,11 +70,16 @@ func (a *GitHubApp) key() (*rsa.PrivateKey, error) {
 	if len(a.PrivateKey) > maxAppKey {
 		return nil, failed(Invalid, "it is larger than %d bytes", maxAppKey)
 	}
-	key, err := jwt.ParseRSAPrivateKeyFromPEM(a.PrivateKey)
-	if err != nil {
-		return nil, failed(Invalid, "it is not an RSA private key in PEM form")
+	if block, _ := pem.Decode(a.PrivateKey); block != nil {
+		if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+			return key, nil
+		}
+		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+		if key, ok := parsed.(*rsa.PrivateKey); err == nil && ok {
+			return key, nil
+		}
 	}
-	return key, nil
+	return nil, failed(Invalid, "it is not an RSA private key in PEM form")
 }
 
 // issue requests an installation token.
@@ -101,13 +110,22 @@ func (a *GitHubApp) assertion(now time.Time) (string, error) {
 		return "", err
 	}
 	issuedAt := now.Add(-jwtBackdate)
-	signed, err := jwt.NewWithClaims(jwt.SigningMethodRS256, jwt.RegisteredClaims{
-		Issuer: a.AppID, IssuedAt: jwt.NewNumericDate(issuedAt), ExpiresAt: jwt.NewNumericDate(issuedAt.Add(jwtLifetime)),
-	}).SignedString(key)
+	claims, err := json.Marshal(struct {
+		Issuer    string `json:"iss"`
+		IssuedAt  int64  `json:"iat"`
+		ExpiresAt int64  `json:"exp"`
+	}{a.AppID, issuedAt.Unix(), issuedAt.Add(jwtLifetime).Unix()})
+	if err != nil {
+		return "", failed(Invalid, "the ID of the app cannot be encoded")
+	}
+	encode := base64.RawURLEncoding.EncodeToString
+	unsigned := encode([]byte(`{"alg":"RS256","typ":"JWT"}`)) + "." + encode(claims)
+	digest := sha256.Sum256([]byte(unsigned))
+	signature, err := rsa.SignPKCS1v15(rand.Reader, key, crypto.SHA256, digest[:])
 	if err != nil {
 		return "", failed(Invalid, "the private key of the app cannot sign")
 	}
-	return signed, nil
+	return unsigned + "." + encode(signature), nil
 }
 
 // gitHubCall is one exchange with GitHub's API.
