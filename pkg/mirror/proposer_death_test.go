@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/githosttest"

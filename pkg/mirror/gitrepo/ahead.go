@@ -7,8 +7,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
@@ -276,13 +276,13 @@ func (b *Branch) Proposed(through Hash) []ProposedFile {
 	}
 	tree := Tree{root: b.base.root}
 	var files []ProposedFile
-	for _, file := range last {
+	for _, path := range slices.Sorted(maps.Keys(last)) {
+		file := last[path]
 		file.Base, _ = tree.Lookup(file.Path)
 		if file.Base != file.Hash {
 			files = append(files, file)
 		}
 	}
-	slices.SortFunc(files, func(x, y ProposedFile) int { return strings.Compare(x.Path, y.Path) })
 	return files
 }
 

@@ -4,6 +4,7 @@
 package proposal
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,7 @@ func byAuthor(changes []Change) []string {
 			authors = append(authors, change.Author)
 		}
 	}
-	slices.SortStableFunc(authors, func(x, y string) int { return counts[y] - counts[x] })
+	slices.SortFunc(authors, func(x, y string) int { return cmp.Or(cmp.Compare(counts[y], counts[x]), strings.Compare(x, y)) })
 	for i, author := range authors {
 		authors[i] = fmt.Sprintf("%s %d", code(author), counts[author])
 	}
