@@ -83,13 +83,7 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	if !known || !missing && !behind && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, hostPatience)
-	defer cancel()
-	host, err := p.connect(ctx, p.key)
-	if err != nil {
-		return p.failedCheck(ctx, m, missing, err)
-	}
-	found, err := p.find(ctx, host)
+	found, err := p.find(ctx)
 	if err != nil {
 		return p.failedCheck(ctx, m, missing, err)
 	}
@@ -140,7 +134,13 @@ func (p *proposer) failedCheck(ctx context.Context, m member, missing bool, err 
 const creationSkew = 10 * time.Minute
 
 // find returns the newest pull request of the record; nil if it began to open one that does not exist.
-func (p *proposer) find(ctx context.Context, host githost.Host) (*githost.PullRequest, error) {
+func (p *proposer) find(ctx context.Context) (*githost.PullRequest, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostPatience)
+	defer cancel()
+	host, err := p.connect(ctx, p.key)
+	if err != nil {
+		return nil, err
+	}
 	if p.record.Open() {
 		found, err := host.Get(ctx, p.record.Number)
 		if !isNotFound(err) {

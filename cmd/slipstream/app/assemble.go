@@ -62,7 +62,6 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 	if err != nil {
 		return nil, err
 	}
-	config.Plans = syncer.NewPreviewer(runner)
 	network, err := newNetwork(opts, config.Generic.ClientConfig)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 	if config.Notifications, err = notification.NewTester(sending); err != nil {
 		return nil, err
 	}
-	config.Past = past
+	config.Past, config.Plans = past, syncer.NewPreviewer(runner)
 	server, err := config.Complete().New()
 	if err != nil {
 		return nil, err
