@@ -14,6 +14,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
@@ -42,7 +43,7 @@ func (p *proposer) settle(ctx context.Context, members []member) error {
 		}
 	}
 	if branch.Behind() && !time.Now().Before(p.rebaseAt) {
-		return p.rebase(ctx, m, gitrepo.Hash{})
+		return p.rebase(ctx, gitrepo.Hash{})
 	}
 	return nil
 }
@@ -203,7 +204,7 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 		branch.StartAnew()
 		return nil
 	}
-	return p.rebase(ctx, m, through)
+	return p.rebase(ctx, through)
 }
 
 // lastCommitOf returns the last commit that a pull request had when it ended: that which the host names or, if the branch does not have
@@ -243,7 +244,7 @@ func (p *proposer) recreate(ctx context.Context) error {
 // rebase puts the commits after one, or all if it is zero, on the tip of the base.
 //
 // A remote may refuse to replace the branch. Then further commits are added to it until a user allows that.
-func (p *proposer) rebase(ctx context.Context, m member, after gitrepo.Hash) error {
+func (p *proposer) rebase(ctx context.Context, after gitrepo.Hash) error {
 	branch := p.remote.branch
 	if err := branch.Rebase(after, p.remote.sign); err != nil {
 		return err
@@ -255,12 +256,17 @@ func (p *proposer) rebase(ctx context.Context, m member, after gitrepo.Hash) err
 	var git *gitrepo.Error
 	if errors.As(err, &git) && git.Kind == gitrepo.Rejected {
 		p.rebaseAt = time.Now().Add(retryMax)
-		p.failed(ctx, m, refused(v1alpha1.ReasonProposalRefused,
-			"branch %s cannot be put on the new tip of %s: allow the server to force pushes to it; %s", p.key.branch, p.key.base, git.Message))
+		p.rebaseRefused = conditions.Reason{Code: v1alpha1.ReasonProposalRefused, Message: fmt.Sprintf(
+			"branch %s cannot be put on the new tip of %s: allow the server to force pushes to it; %s", p.key.branch, p.key.base, git.Message)}
+		klog.FromContext(ctx).Error(err, "Failed to rebase the branch", "base", p.key.base)
+		p.published = branchState{}
 		return branch.Refresh(ctx)
 	}
 	if err != nil {
 		return err
+	}
+	if !p.rebaseRefused.IsZero() {
+		p.rebaseRefused, p.published = conditions.Reason{}, branchState{}
 	}
 	failpoint.Reach("proposal-rebased")
 	klog.FromContext(ctx).Info("Rebased the branch", "base", p.key.base, "commits", len(branch.Ahead()))

@@ -36,9 +36,9 @@ type proposalState struct {
 	problem conditions.Reason
 }
 
-// setState sets what is shown of the pull request, without a problem.
+// setState sets what is shown of the pull request. The only problem is a refused rebase.
 func (p *proposer) setState(m member, changes int) {
-	state := &proposalState{declined: p.record.Declined, withheld: len(p.stored)}
+	state := &proposalState{declined: p.record.Declined, withheld: len(p.stored), problem: p.rebaseRefused}
 	if r := p.record; r.Number > 0 {
 		state.newest = &v1alpha1.Proposal{
 			Number: r.Number, URL: r.URL, State: r.State, Branch: p.key.branch, Changes: r.Changes,

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
@@ -64,8 +65,9 @@ type proposer struct {
 	retryAt time.Time
 	// limited is set if the host limits requests until then.
 	limited bool
-	// rebaseAt is when the branch is rebased again after the remote has refused that.
-	rebaseAt time.Time
+	// rebaseRefused is why the remote does not let the branch be rebased; zero if it does. It is tried again at rebaseAt.
+	rebaseRefused conditions.Reason
+	rebaseAt      time.Time
 	// published is the state of the branch that the pull request was last brought to.
 	published branchState
 }

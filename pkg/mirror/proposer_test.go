@@ -328,6 +328,11 @@ func TestForcePushIsRefused(t *testing.T) {
 	}
 	p.cluster.put(configMap("b"), "1")
 	p.holds(head, "clusters/a", inShop)
+	testkit.EventuallyTrue(t, "the change in the text", func() bool { return strings.Contains(p.api.PullRequests()[0].Body, "2 changes of") })
+	p.idle()
+	if still := p.ready("main"); still.Reason != v1alpha1.ReasonProposalRefused {
+		t.Errorf("Ready = %+v, although the branch is behind its base", still)
+	}
 }
 
 // TestChangesAfterTheEndOfProposal pushes a change after the pull request has ended, and before the server knows. The next one has it,
