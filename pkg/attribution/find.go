@@ -31,6 +31,32 @@ func (j *Joiner) FindSince(event Event, since time.Time) Author {
 	return auditedAuthor(j.trailOf(event).findSince(since.Add(-clockSkew)))
 }
 
+// AuditWait returns how long to wait until FindSince considers all audit facts about the present state of an object: those
+// about its last write may arrive up to clockSkew and MaxWait after it. It is zero if no audit is received. The time of a
+// deletion is not known, so that the wait for a fact about it has no end: the caller must limit it.
+func (j *Joiner) AuditWait(event Event) time.Duration {
+	now := time.Now()
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	object := objectOf(event.Resource.GroupResource(), event.Object)
+	grace := j.expected.grace(Audit, object, now)
+	if event.Operation == v1alpha1.OperationDelete {
+		if len(j.facts.trail(event, now).deletions) > 0 {
+			return 0
+		}
+		return grace
+	}
+	newest, _, _ := newestEntry(event.Object)
+	written, err := time.Parse(time.RFC3339, newest.time)
+	if grace == 0 || err != nil {
+		return 0
+	}
+	if j.expected.sources.behind(object, written) {
+		grace = j.expected.maxWait
+	}
+	return min(max(0, written.Add(clockSkew+grace).Sub(now)), clockSkew+grace)
+}
+
 // auditedAuthor returns the user of an audit fact, or an unknown author without one.
 func auditedAuthor(found *storedFact) Author {
 	if found == nil {

@@ -55,6 +55,17 @@ func TestFindSince(t *testing.T) {
 		"one user twice": {
 			facts: func(s *fixture) { s.wrote("ann", "6"); s.wrote("ann", "7") }, version: "8",
 			managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
+		"a Secret, audited without its version": {
+			facts: func(s *fixture) { s.wrote("ann", "6", nameOnly) }, version: "6", managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
+		"a Secret, by another user before": {
+			early: func(s *fixture) { s.wrote("bob", "5", nameOnly) }, facts: func(s *fixture) { s.wrote("ann", "6", nameOnly) },
+			version: "6", managers: map[string]time.Duration{"kubectl": lately}, want: "ann"},
+		"a Secret, by several users": {
+			facts:   func(s *fixture) { s.wrote("ann", "6", nameOnly); s.wrote("bob", "7", nameOnly) },
+			version: "7", managers: map[string]time.Duration{"kubectl": lately}},
+		"a Secret, also by a user who is not audited": {
+			facts:   func(s *fixture) { s.wrote("ann", "6", nameOnly) },
+			version: "7", managers: map[string]time.Duration{"kubectl": lately, "other": lately - 5*time.Second}},
 		"several users": {
 			facts: func(s *fixture) { s.wrote("ann", "6"); s.wrote("bob", "7") }, version: "7",
 			managers: map[string]time.Duration{"kubectl": lately}},
@@ -120,6 +131,44 @@ func TestFindSinceWaitsForAudit(t *testing.T) {
 			t.Errorf("author = %+v, but there were two", author)
 		}
 	})
+}
+
+// TestAuditWait checks that the author of a change is found once the wait is over, whenever the report of it has arrived meanwhile.
+func TestAuditWait(t *testing.T) {
+	fresh := map[string]time.Duration{"kubectl": 0}
+	for name, test := range map[string]struct {
+		lag, reported time.Duration
+		longest       time.Duration
+	}{
+		"reported at once": {20 * time.Millisecond, 0, 2 * time.Second},
+		"reported late":    {20 * time.Millisecond, maxWait, clockSkew + maxWait},
+		"lag of a second":  {time.Second, time.Second, clockSkew + maxWait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
+				state := managed("6", fresh)
+				if wait := s.AuditWait(state); wait != 0 {
+					t.Errorf("wait of %s without an audit", wait)
+				}
+				s.wake(test.lag, Audit)
+				since := time.Now()
+				pass(time.Minute)
+				state = managed("6", fresh)
+				changed, fact := time.Now(), factOf("ann", Audit, update, state)
+				time.AfterFunc(test.reported, func() { s.Add([]Fact{fact}, false) })
+				pass(0)
+				for wait := s.AuditWait(state); wait > 0; wait = s.AuditWait(state) {
+					pass(wait)
+				}
+				if author := s.FindSince(state, since); author.Username != "ann" {
+					t.Errorf("author = %+v", author)
+				}
+				if waited := time.Since(changed); waited > test.longest {
+					t.Errorf("waited for %s, want at most %s", waited, test.longest)
+				}
+			})
+		})
+	}
 }
 
 // TestFindSinceWithPendingEvent checks that an event about the change that was not processed does not affect its author.

@@ -87,6 +87,7 @@ func (x *factIndex) trail(event Event, now time.Time) *auditTrail {
 	}
 	t.exact = slices.Clone(x.recent.after[revision{uid, event.Object.GetResourceVersion()}])
 	t.ofUID = slices.Clone(x.recent.ofUID[uid])
+	t.named = filter(x.recent.ofName[t.object], func(k *storedFact) bool { return k.UID == "" && k.Collection == nil && !isDeletion(k) })
 	return t
 }
 

@@ -23,6 +23,8 @@ type auditTrail struct {
 	deletions []*storedFact
 	// exact are the audit facts with the object's resourceVersion, ofUID all recent facts with its uid, for a write.
 	exact, ofUID []*storedFact
+	// named are the recent audit facts that have only the object's name, as those about Secrets, for a write.
+	named []*storedFact
 	// complete is the time up to which the audit facts about writes of the object should have arrived.
 	complete time.Time
 }
@@ -84,16 +86,18 @@ func (t *auditTrail) writerSince(since time.Time) *storedFact {
 	return oneUser(facts)
 }
 
-// writesSince returns the audit facts about writes of the object since a time, up to its current state.
+// writesSince returns the audit facts about writes of the object since a time, up to its current state. Those that have no
+// version may be about later writes, too: if these are of another user, no author is named.
 func (t *auditTrail) writesSince(since time.Time) []*storedFact {
 	version := t.event.Object.GetResourceVersion()
-	return filter(t.ofUID, func(k *storedFact) bool {
+	exact := filter(t.ofUID, func(k *storedFact) bool {
 		if k.Signal != Audit || isDeletion(k) || k.ended().Before(since) {
 			return false
 		}
 		order, err := resourceversion.CompareResourceVersion(k.After, version)
 		return err == nil && order <= 0
 	})
+	return append(exact, filter(t.named, func(k *storedFact) bool { return !k.ended().Before(since) })...)
 }
 
 // confirmedSince reports whether each managedFields entry since a time matches one of the requests, and returns the time

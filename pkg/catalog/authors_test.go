@@ -27,6 +27,8 @@ type fakeAuthors struct {
 	checks  atomic.Int64
 	// late is whether events are never delivered.
 	late atomic.Bool
+	// awaited is whether reports about existing states are still expected.
+	awaited atomic.Bool
 	// forgotten is whether the authors of existing states are no longer known.
 	forgotten atomic.Bool
 	// deleters has the users who deleted objects, by name and uid.
@@ -55,10 +57,17 @@ func (a *fakeAuthors) FindSince(event attribution.Event, _ time.Time) attributio
 		deleter, _ := a.deleters.Load(name + " " + user)
 		user, _ = deleter.(string)
 	}
-	if a.forgotten.Load() || user == "" || user == "uid-of-"+name {
+	if a.forgotten.Load() || a.awaited.Load() || user == "" || user == "uid-of-"+name {
 		return attribution.Author{Signal: attribution.Unknown}
 	}
 	return attribution.Author{Signal: attribution.Audit, Actor: attribution.Actor{Username: user}}
+}
+
+func (a *fakeAuthors) AuditWait(attribution.Event) time.Duration {
+	if a.awaited.Load() {
+		return time.Second
+	}
+	return 0
 }
 
 func (a *fakeAuthors) WaitingIn(string) bool {

@@ -16,28 +16,42 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// attributeFound returns the changes of a plan that were found by the comparison and not by an event, if their authors are known. It
-// returns none for an edit, whose changes are attributed to the editor.
-func (u *updater) attributeFound(t *task, next plan, source sourceState) []pending.Change {
+// auditSkew is added to the longest wait of a comparison for authors: the times of writes are given in seconds, by the API server's clock.
+const auditSkew = time.Second
+
+// auditPendingError is returned if reports of the authors of changes are expected that a comparison has found. Nothing was written.
+type auditPendingError struct{ wait time.Duration }
+
+func (e *auditPendingError) Error() string { return "waiting for the authors of changes" }
+
+// attributeFound adds to the trigger the changes of a plan that were found by the comparison and not by an event, if their authors are
+// known. It adds none for an edit, whose changes are attributed to the editor. It returns an auditPendingError if the authors may be known
+// later: no event may follow, because a watch that starts lists what was changed a moment before.
+func (u *updater) attributeFound(t *task, next plan, source sourceState) error {
 	if syncstatus.IsEdit(t.trigger.batch) {
 		return nil
 	}
-	var out []pending.Change
+	found := slices.Clone(t.trigger.changes)
+	var wait time.Duration
 	for _, change := range next.changes {
 		workload := reference{Kind: v1alpha1.WorkloadKind(change.Type), Name: change.Name}
 		if slices.ContainsFunc(t.trigger.changes, func(c pending.Change) bool { return referenceOf(c.Object) == workload }) {
 			continue
 		}
-		author := u.author(t.equivalentEvent(workload, source), capturedAt(t.held[workload]))
-		if !author.Known() {
-			continue
+		event := t.equivalentEvent(workload, source)
+		wait = max(wait, u.authors.AuditWait(event))
+		if author := u.authors.FindSince(event, capturedAt(t.held[workload])); author.Known() {
+			found = append(found, pending.Change{
+				Object:  pending.Object{GroupKind: schema.GroupKind{Kind: change.Type}, Namespace: change.Namespace, Name: change.Name},
+				Authors: []pending.Contribution{{Author: author}},
+			})
 		}
-		out = append(out, pending.Change{
-			Object:  pending.Object{GroupKind: schema.GroupKind{Kind: change.Type}, Namespace: change.Namespace, Name: change.Name},
-			Authors: []pending.Contribution{{Author: author}},
-		})
 	}
-	return out
+	if wait = min(wait, u.auditWait()-u.clock.Since(t.trigger.detected)); wait > 0 && t.trigger.resync {
+		return &auditPendingError{wait}
+	}
+	t.trigger.changes = found
+	return nil
 }
 
 // equivalentEvent returns the event that would have reported the observed state of a workload.

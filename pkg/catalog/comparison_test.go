@@ -89,6 +89,27 @@ func TestComparisonsFindAuthors(t *testing.T) {
 	}
 }
 
+// TestComparisonsWaitForAuthors has changes that no event reports: the author of one is known only after the end of the window, that of
+// the other never.
+func TestComparisonsWaitForAuthors(t *testing.T) {
+	s := runningFixture(t)
+	s.stop()
+	s.authors.awaited.Store(true)
+	s.put("api", "shop/api:2", by("alice"))
+	s.start(0)
+	s.step(40)
+	s.expectRecords(firstRecord)
+	s.authors.awaited.Store(false)
+	s.waitForRevision("shop", 2)
+	s.expectAuthors(2, map[string]int32{"alice": 1})
+	s.stop()
+	s.authors.awaited.Store(true)
+	s.put("api", "shop/api:3", by("bob"))
+	s.start(0)
+	s.waitForRevision("shop", 3)
+	s.expectAuthors(3, nil)
+}
+
 // TestComparisonsAttributeOnlyFoundChanges has a change whose author an event has reported, and a change that an edit applies, which is
 // attributed to the editor.
 func TestComparisonsAttributeOnlyFoundChanges(t *testing.T) {

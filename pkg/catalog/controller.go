@@ -27,6 +27,8 @@ type Authors interface {
 	Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error
 	// FindSince returns the author of a state that a comparison has found and that the object did not have at a time.
 	FindSince(event attribution.Event, since time.Time) attribution.Author
+	// AuditWait returns how long to wait until FindSince has all reports about the present state of an object.
+	AuditWait(event attribution.Event) time.Duration
 	// WaitingIn reports whether an event of an object of the namespace has not been delivered yet.
 	WaitingIn(namespace string) bool
 }

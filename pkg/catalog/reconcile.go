@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -27,6 +28,8 @@ type state struct {
 	// ready are the catalogs that no earlier step prevents from continuing with the next step.
 	ready []*v1alpha1.AppCatalog
 	errs  []error
+	// wait is how long the namespace waits for authors, 0 if it does not.
+	wait time.Duration
 }
 
 // reconcile updates the catalogs of a source namespace: it resumes interrupted and failed records, records the changes of the source,
@@ -49,17 +52,20 @@ func (r *reconciler) proceed(ctx context.Context, s *state) error {
 	r.checkPermissions(ctx, s)
 	r.resumeRecords(ctx, s)
 	s.add(r.updater.addPushedCommits(ctx, s.namespace))
-	waits := r.awaitsAuthors(s)
-	if !waits {
+	if r.awaitsAuthors(s) {
+		s.wait = authorsInterval
+	} else {
 		r.recordBatch(ctx, s)
+	}
+	if s.wait == 0 {
 		r.processPending(ctx, s)
 	}
 	for _, catalog := range s.catalogs {
 		s.add(r.updater.report(ctx, catalog))
 	}
 	err := utilerrors.NewAggregate(s.errs)
-	if waits {
-		r.queue.AddAfter(s.namespace, authorsInterval)
+	if s.wait > 0 {
+		r.queue.AddAfter(s.namespace, s.wait)
 	} else {
 		r.scheduleBatch(s.namespace, err != nil)
 	}
@@ -137,9 +143,16 @@ func (r *reconciler) recordBatch(ctx context.Context, s *state) {
 			return
 		}
 		err = s.forEach(func(catalog *v1alpha1.AppCatalog) error {
-			return r.updater.update(ctx, catalog, batchTrigger(batch), source)
+			err := r.updater.update(ctx, catalog, batchTrigger(batch), source)
+			if pending := (*auditPendingError)(nil); errors.As(err, &pending) {
+				s.wait, err = max(s.wait, pending.wait), nil
+			}
+			return err
 		})
 		s.add(err)
+		if s.wait > 0 {
+			return // The batch is repeated for all catalogs. Those that have recorded it do nothing then.
+		}
 		if err != nil && r.queue.NumRequeues(s.namespace) == 0 {
 			return // The whole batch is retried once, because the first failure is often transient.
 		}

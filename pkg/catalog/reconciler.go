@@ -5,6 +5,7 @@ package catalog
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -73,7 +74,8 @@ func newReconciler(ctx context.Context, config Config, shared *controller.Shared
 	r.updater = &updater{
 		api: api, records: shared.Records, written: r.written, clock: shared.Clock, revisions: stored,
 		source: r.sources.of, failure: r.failureOf, observed: r.filter.observed, events: r.events,
-		namer: newCommitNamer(config.History, shared.Store, shared.Clock), author: r.authors.FindSince,
+		namer: newCommitNamer(config.History, shared.Store, shared.Clock), authors: r.authors,
+		auditWait: func() time.Duration { return r.lister.batchWindow() + config.AttributionMaxWait + auditSkew },
 	}
 	r.watches.sources, r.watches.namer = r.sources, r.updater.namer
 	return r, r.addHandlers()

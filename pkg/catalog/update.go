@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/catalog/capture"
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	"github.com/configbutler/slipstream/pkg/controller"
@@ -46,8 +44,10 @@ type updater struct {
 	observed func(catalog *v1alpha1.AppCatalog, hashes map[reference]string)
 	events   *events
 	namer    *commitNamer
-	// author returns the author of a change that was found by a comparison, if it is known.
-	author func(event attribution.Event, since time.Time) attribution.Author
+	// authors finds the authors of changes that were found by a comparison.
+	authors Authors
+	// auditWait returns how long after its first event a comparison may wait for reports of authors.
+	auditWait func() time.Duration
 }
 
 // task is the state of one update of a catalog.
@@ -131,8 +131,10 @@ func (u *updater) perform(ctx context.Context, t *task, source sourceState) erro
 	}
 	next, err := u.plan(ctx, t, source)
 	if err == nil {
+		err = u.attributeFound(t, next, source)
+	}
+	if err == nil {
 		t.compared = !t.trigger.sourceChange
-		t.trigger.changes = slices.Concat(t.trigger.changes, u.attributeFound(t, next, source))
 		err = u.commit(ctx, t, next)
 	}
 	if why := asStalling(err); why != nil {

@@ -86,6 +86,31 @@ func TestWaitsForAuthors(t *testing.T) {
 	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
+// TestComparisonsWaitForAuthors has a change that no event reports, whose author is known only after the end of the window,
+// and then one whose author is never known.
+func TestComparisonsWaitForAuthors(t *testing.T) {
+	s := begunFixture(t)
+	s.stop()
+	s.authors.found = map[string]string{"queue": "ann", "settings": "ben"}
+	s.authors.late.Store(true)
+	s.put("queue", "2")
+	s.start(0)
+	for range 40 {
+		s.clock.Step(1e9)
+		if got := s.recordLines(); len(got) > 0 {
+			t.Fatalf("recorded before the author is known: %q", got)
+		}
+	}
+	s.authors.late.Store(false)
+	s.namesAuthors("alice", "ann 1")
+	s.stop()
+	s.authors.late.Store(true)
+	s.put("settings", "2")
+	s.start(0)
+	s.expectRecords("alice Pending* Changed ConfigMap queue Changed ConfigMap settings", "bob Pending* Changed ConfigMap settings")
+	s.namesAuthors("alice", "ann 1")
+}
+
 // arrived waits for a number of changes since the start, and until their batch has rows. The clock does not advance meanwhile, so they are
 // in one window.
 func (s *fixture) arrived(changes int64) {

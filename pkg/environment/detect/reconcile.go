@@ -6,6 +6,7 @@ package detect
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -17,6 +18,10 @@ import (
 // authorsInterval is how often a namespace is checked for authors that are not known yet.
 const authorsInterval = 100 * time.Millisecond
 
+// auditSkew is added to the longest wait of a comparison for authors: the times of writes are given in seconds, by the API
+// server's clock.
+const auditSkew = time.Second
+
 // reconcile records the changes of a namespace and withdraws those that no longer differ. A partially recorded batch is
 // completed first, because its records are not reflected in the EnvironmentDependencies yet.
 func (d *Detector) reconcile(ctx context.Context, namespace string) (again time.Time, err error) {
@@ -26,7 +31,10 @@ func (d *Detector) reconcile(ctx context.Context, namespace string) (again time.
 	if d.attached.take(namespace) {
 		d.config.Changed(d.config.Sources()[namespace]...)
 	}
-	err = d.recordBatch(ctx, namespace)
+	wait, err := d.recordBatch(ctx, namespace)
+	if wait > 0 {
+		return d.config.Clock.Now().Add(wait), nil
+	}
 	if err == nil {
 		err = d.withdrawUnchanged(ctx, namespace)
 	}
@@ -51,20 +59,46 @@ func (d *Detector) awaitsAuthors(namespace string) bool {
 	return !some || due > 0
 }
 
-// recordBatch records the oldest batch of a namespace if it is due. After a second failure, the batch is done for the
-// environments that succeeded, and a comparison of the whole namespace makes up for the others.
-func (d *Detector) recordBatch(ctx context.Context, namespace string) error {
+// awaitsAudit returns how long a comparison waits for the authors of what it has found. No event may follow: a watch that
+// starts lists what was changed a moment before. The wait ends when reports about a change before the batch have arrived,
+// or are late.
+func (d *Detector) awaitsAudit(batch pending.Batch, found []finding) time.Duration {
+	limit := d.window() + d.config.AttributionMaxWait + auditSkew - d.config.Clock.Since(batch.FirstSeen)
+	if !batch.Resync || limit <= 0 {
+		return 0
+	}
+	var wait time.Duration
+	for _, f := range found {
+		if !slices.ContainsFunc(batch.Changes, func(c pending.Change) bool { return toIndexObject(c.Object) == f.of }) {
+			wait = max(wait, d.authors.AuditWait(f.event()))
+		}
+	}
+	return min(wait, limit)
+}
+
+// recordBatch records the oldest batch of a namespace if it is due. If the batch awaits authors, it returns for how long,
+// and records nothing. After a second failure, the batch is done for the environments that succeeded, and a comparison of
+// the whole namespace makes up for the others.
+func (d *Detector) recordBatch(ctx context.Context, namespace string) (time.Duration, error) {
 	if due, some := d.intake.Due(namespace, d.window()); !some || due > 0 {
-		return nil
+		return 0, nil
 	}
 	batch, some, err := d.intake.Close(ctx, namespace)
 	if err != nil || !some {
-		return err
+		return 0, err
 	}
 	found, err := d.reader.read(ctx, batch)
 	if err != nil {
-		return err
+		return 0, err
 	}
+	if wait := d.awaitsAudit(batch, found); wait > 0 {
+		return wait, nil
+	}
+	return 0, d.recordFound(ctx, batch, found)
+}
+
+// recordFound records what a batch has found, and completes the batch.
+func (d *Detector) recordFound(ctx context.Context, batch pending.Batch, found []finding) error {
 	failed := d.recorder.recordAll(ctx, batch, found)
 	for _, f := range found {
 		for _, copied := range d.config.Index.Lookup(f.of) {
@@ -72,13 +106,13 @@ func (d *Detector) recordBatch(ctx context.Context, namespace string) error {
 		}
 	}
 	if failed != nil {
-		if ctx.Err() != nil || d.queue.NumRequeues(namespace) == 0 {
+		if ctx.Err() != nil || d.queue.NumRequeues(batch.Namespace) == 0 {
 			return failed // The first failure may be temporary.
 		}
-		d.intake.Resync(namespace, pending.Missed)
+		d.intake.Resync(batch.Namespace, pending.Missed)
 	}
-	err = d.intake.Done(ctx, batch)
-	d.pendingVersions.forgetRecorded(namespace)
+	err := d.intake.Done(ctx, batch)
+	d.pendingVersions.forgetRecorded(batch.Namespace)
 	return utilerrors.NewAggregate([]error{failed, err})
 }
 

@@ -149,6 +149,8 @@ type audit struct {
 	kept []*unstructured.Unstructured
 	// found has the authors of changes that comparisons find, by name of the object.
 	found map[string]string
+	// late is whether reports about the changes that comparisons find have not arrived.
+	late atomic.Bool
 }
 
 func newAudit() *audit { return &audit{found: map[string]string{}} }
@@ -190,10 +192,18 @@ func known(user string) attribution.Author {
 func (a *audit) FindSince(event attribution.Event, _ time.Time) attribution.Author {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if user := a.found[event.Object.GetName()]; user != "" {
+	if user := a.found[event.Object.GetName()]; user != "" && !a.late.Load() {
 		return known(user)
 	}
 	return attribution.Author{Signal: attribution.Unknown}
+}
+
+// AuditWait returns a second while reports are late.
+func (a *audit) AuditWait(attribution.Event) time.Duration {
+	if a.late.Load() {
+		return time.Second
+	}
+	return 0
 }
 
 // WaitingIn reports whether authors are delayed.
