@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
@@ -290,5 +291,24 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 	}
 	if err := rejectedPush(gitrepo.ErrMoved, nil); err != gitrepo.ErrMoved { //nolint:errorlint // the error is not wrapped
 		t.Errorf("error after a concurrent push = %v", err)
+	}
+}
+
+// TestRetriesDuringAnOutage checks that a branch whose remote is down is retried soon after the outage, however long it was,
+// and that refused credentials are tried less and less often.
+func TestRetriesDuringAnOutage(t *testing.T) {
+	for kind, longest := range map[gitrepo.Kind]time.Duration{
+		gitrepo.Unreachable: outageRetryMax, gitrepo.Rejected: outageRetryMax,
+		gitrepo.Unauthorized: retryMax, gitrepo.NotFound: retryMax,
+	} {
+		backoff := newBackoff(retryMin)
+		err := fmt.Errorf("push: %w", &gitrepo.Error{Kind: kind})
+		var last time.Duration
+		for range 100 {
+			last = retryDelay(&backoff, err)
+		}
+		if last < longest || last > longest+longest/10 {
+			t.Errorf("%s: retried after %s, want %s", kind, last, longest)
+		}
 	}
 }

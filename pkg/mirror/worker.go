@@ -131,7 +131,7 @@ func (w *worker) run(ctx context.Context) {
 		default:
 			w.remote.invalidate(err)
 			w.health.setPushed(err)
-			delay := backoff.Step()
+			delay := retryDelay(&backoff, err)
 			logger.Error(err, "Failed to serve branch", "retryAfter", delay.Round(time.Millisecond))
 			next = time.Now().Add(delay)
 			w.report(err, next)
@@ -164,6 +164,16 @@ func (w *worker) updateHealth() {
 
 func newBackoff(first time.Duration) wait.Backoff {
 	return wait.Backoff{Duration: first, Factor: 2, Jitter: 0.1, Steps: 30, Cap: retryMax}
+}
+
+// retryDelay returns the delay before the next attempt after an error.
+func retryDelay(backoff *wait.Backoff, err error) time.Duration {
+	delay := backoff.Step()
+	var git *gitrepo.Error
+	if errors.As(err, &git) && (git.Kind == gitrepo.Unreachable || git.Kind == gitrepo.Rejected) {
+		return min(delay, outageRetryMax)
+	}
+	return delay
 }
 
 // sleep waits until a time (unless zero), for a reset, or for wake if it is not nil. It reports whether a reset ended it.
