@@ -241,12 +241,20 @@ func (p *proposer) recreate(ctx context.Context) error {
 	return err
 }
 
-// rebase puts the commits after one, or all if it is zero, on the tip of the base.
+// rebase puts the destination's own commits after one, or all if it is zero, on the tip of the base. It leaves out those of others, which
+// it would sign: a comparison follows if the folder differs then.
 //
 // A remote may refuse to replace the branch. Then further commits are added to it until a user allows that.
 func (p *proposer) rebase(ctx context.Context, after gitrepo.Hash) error {
 	branch := p.remote.branch
-	if err := branch.Rebase(after, p.remote.sign); err != nil {
+	ahead, own := branch.Ahead(), map[gitrepo.Hash]bool{}
+	for _, commit := range p.record.Own {
+		own[commit] = true
+	}
+	if err := branch.Rebase(after, func(commit gitrepo.Hash) bool { return own[commit] }, p.remote.sign); err != nil {
+		return err
+	}
+	if err := p.pushing(ctx, ahead); err != nil {
 		return err
 	}
 	err := p.lease.during(ctx, func(ctx context.Context) error {

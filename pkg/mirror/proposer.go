@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,9 @@ const proposalInterval = 10 * time.Second
 
 // hostPatience bounds the requests to the host in one cycle, as remotePatience does for the remote.
 const hostPatience = 2 * time.Minute
+
+// maxOwn is the number of own commits that are stored although the branch does not have them.
+const maxOwn = 100
 
 // proposer keeps one pull request from the branch of a destination's own to its base, as long as the two differ.
 //
@@ -142,6 +146,28 @@ func (p *proposer) write(ctx context.Context, next proposal.Record) error {
 	}
 	p.record = next
 	return nil
+}
+
+// pushing stores, before the push, that the staged commits are the destination's own. ahead are the commits that the remote's branch has.
+func (p *proposer) pushing(ctx context.Context, ahead []gitrepo.AheadCommit) error {
+	staged := p.remote.branch.Staged()
+	if !p.proposes() || len(staged) == 0 {
+		return nil
+	}
+	next := p.record
+	next.Own = slices.Clone(next.Own)
+	if n := len(next.Own); len(ahead) > 0 && n > 2*len(ahead)+maxOwn { // Most were replaced. Pushes in doubt are among the last ones.
+		kept := map[gitrepo.Hash]bool{}
+		for _, commit := range ahead {
+			kept[commit.Hash] = true
+		}
+		for _, commit := range next.Own[n-maxOwn:] {
+			kept[commit] = true
+		}
+		next.Own = slices.DeleteFunc(next.Own, func(commit gitrepo.Hash) bool { return !kept[commit] })
+	}
+	next.Own = append(next.Own, staged...)
+	return p.write(ctx, next)
 }
 
 // writeWithheld stores the withheld files if they have changed.

@@ -26,6 +26,8 @@ type pusher struct {
 	outbox  *outbox.Outbox
 	folders folderStates
 	markers *markers
+	// proposer is that of the branch.
+	proposer *proposer
 	// event records an Event of a destination: eventType is Normal or Warning.
 	event func(destination *v1alpha1.GitDestination, eventType, reason, message string)
 	// changed requests an update of conditions.
@@ -89,6 +91,9 @@ func specsOf(batches []*batch) (changes []v1alpha1.ChangeSpec) {
 
 // send pushes the staged commits. If other writers are faster, it follows them, with a new note each time.
 func (p *pusher) send(ctx context.Context, note *pushNote, batches []*batch) error {
+	if err := p.proposer.pushing(ctx, p.remote.branch.Ahead()); err != nil {
+		return err
+	}
 	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, specsOf(batches)); err != nil {
 		return err
 	}

@@ -68,8 +68,9 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	pushes := &pushes{key: key, log: services.pushes, history: services.history, oldest: w.oldest}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: w.concerned}
 	stager := &stager{remote: w.remote, markers: w.markers, history: services.history, memory: services.memory}
+	w.proposer = newProposer(key, services, w.remote, w.lease)
 	pusher := &pusher{
-		remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
+		proposer: w.proposer, remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
 		event: services.event, changed: services.changed,
 	}
 	w.rows = &rowPusher{
@@ -82,7 +83,6 @@ func newWorker(key branchKey, services *branchServices) *worker {
 		author: services.author, marks: services.marks, memory: services.memory, remote: w.remote, race: race, pusher: seeds, changed: services.changed,
 		event: services.event,
 	}
-	w.proposer = newProposer(key, services, w.remote, w.lease)
 	w.sweeper = &sweeper{remote: w.remote, pusher: seeds, changed: services.changed}
 	return w
 }

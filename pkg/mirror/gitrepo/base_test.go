@@ -57,11 +57,14 @@ func (p *proposal) refresh() {
 
 func (p *proposal) rebase(after gitrepo.Hash) {
 	p.t.Helper()
-	if err := p.Rebase(after, nil); err != nil {
+	if err := p.Rebase(after, ours, nil); err != nil {
 		p.t.Fatal(err)
 	}
 	push(p.t, p.Branch)
 }
+
+// ours is for branches that nobody else has pushed to.
+func ours(gitrepo.Hash) bool { return true }
 
 // subjects returns the subjects of the commits that main lacks, oldest first.
 func (p *proposal) subjects() string {
@@ -275,7 +278,7 @@ func TestFailedRebaseKeepsCommits(t *testing.T) {
 		p.w.push("theirs")
 		p.refresh()
 		p.r.hook("pre-receive", "exit 1\n")
-		if err := p.Rebase(gitrepo.Hash{}, nil); err != nil {
+		if err := p.Rebase(gitrepo.Hash{}, ours, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Push(t.Context()); err == nil {
@@ -309,6 +312,24 @@ func TestForeignCommitOnProposedBranch(t *testing.T) {
 		if p.subjects() != "one review two" {
 			t.Errorf("commits %q", p.subjects())
 		}
+		theirs := gitrepo.ParseHash(strings.TrimSpace(p.r.git("rev-parse", "proposed^")))
+		p.w.git("checkout", "--quiet", "main")
+		p.w.write("docs/x", "2\n")
+		p.w.push("theirs")
+		p.refresh()
+		signed := 0
+		err := p.Rebase(gitrepo.Hash{}, func(commit gitrepo.Hash) bool { return commit != theirs }, func([]byte) (string, error) {
+			signed++
+			return "signature", nil
+		})
+		if err != nil || signed != 2 || len(p.Staged()) != 2 {
+			t.Fatalf("error %v, %d signatures, %d commits", err, signed, len(p.Staged()))
+		}
+		push(t, p.Branch)
+		if p.subjects() != "one two" {
+			t.Errorf("commits %q after the rebase", p.subjects())
+		}
+		p.wantProposed("cluster/a changed by bot", "cluster/b added by bot")
 	})
 }
 

@@ -13,13 +13,13 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// Rebase puts the commits that the base lacks on its tip, without those up to and including after (none if it is zero or unknown), and
-// stages them: Push then replaces the remote's branch. A commit keeps its author, message and times, and is signed again. One that
-// changes nothing any more is dropped, and all are if the result does not differ from the base. Then nothing is staged, and the branch
-// starts anew.
+// Rebase puts the commits that the base lacks on its tip, without those up to and including after (none if it is zero or unknown) and
+// those for which owns returns false, and stages them: Push then replaces the remote's branch. A commit keeps its author, message and
+// times, and is signed again, which is why commits of others must not be among them. One that changes nothing any more is dropped, and
+// all are if the result does not differ from the base. Then nothing is staged, and the branch starts anew.
 //
 // Files outside the managed folders are those of the base.
-func (b *Branch) Rebase(after Hash, sign func(commit []byte) (string, error)) error {
+func (b *Branch) Rebase(after Hash, owns func(commit Hash) bool, sign func(commit []byte) (string, error)) error {
 	b.rollback()
 	kept := b.base.ahead
 	if at := slices.IndexFunc(kept, func(c aheadCommit) bool { return c.hash == after }); at >= 0 {
@@ -28,6 +28,9 @@ func (b *Branch) Rebase(after Hash, sign func(commit []byte) (string, error)) er
 	from := b.pushed
 	b.startAnew()
 	for _, commit := range kept {
+		if !owns(commit.hash) {
+			continue
+		}
 		if err := b.stageAgain(stagedCommit{commit, sign}, nil); err != nil {
 			b.rollback()
 			b.pushed, b.base.unread = from, true

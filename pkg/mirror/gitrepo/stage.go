@@ -191,6 +191,16 @@ func (b *Branch) pushNext(ctx context.Context, budget *budget, moved func(contex
 	return err
 }
 
+// Staged returns the staged commits, oldest first.
+func (b *Branch) Staged() (commits []Hash) {
+	for _, each := range b.staged {
+		for _, commit := range each.commits {
+			commits = append(commits, commit.hash)
+		}
+	}
+	return commits
+}
+
 // nextUpdate returns the update that pushes the first batch.
 func (b *Branch) nextUpdate() update {
 	next := &b.staged[0]

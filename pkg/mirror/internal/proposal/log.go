@@ -29,6 +29,8 @@ type Record struct {
 	Since gitrepo.Hash `json:"since"`
 	// Anew is set if the branch may have commits of another place, such as an earlier folder, so that it has to start anew.
 	Anew bool `json:"anew,omitempty"`
+	// Own are the commits that the server has pushed to the destination's branch, or was about to. Others may push there, too.
+	Own Hashes `json:"own,omitempty"`
 	// Creating is when the destination began to open a pull request whose number is not known yet; zero if it does not.
 	Creating time.Time `json:"creating,omitzero"`
 	// Closing is set before the server closes the pull request: then it was not declined.
@@ -57,6 +59,31 @@ type Ending struct {
 
 // Open reports whether the newest pull request is open.
 func (r *Record) Open() bool { return r.State == v1alpha1.ProposalOpen }
+
+// Hashes are commits. JSON has them as one text, because there can be thousands.
+type Hashes []gitrepo.Hash
+
+// MarshalJSON writes the bytes of all hashes.
+func (h Hashes) MarshalJSON() ([]byte, error) {
+	var all []byte
+	for _, hash := range h {
+		all = append(all, hash[:]...)
+	}
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON reads what MarshalJSON has written.
+func (h *Hashes) UnmarshalJSON(data []byte) error {
+	var all []byte
+	if err := json.Unmarshal(data, &all); err != nil {
+		return err
+	}
+	*h = nil
+	for hash := range slices.Chunk(all, len(gitrepo.Hash{})) {
+		*h = append(*h, gitrepo.Hash(hash))
+	}
+	return nil
+}
 
 // Declined are files of a declined pull request by their path in the repository, with their blob; zero for a file that it removed.
 type Declined map[string]gitrepo.Hash
