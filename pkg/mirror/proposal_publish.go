@@ -6,6 +6,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,9 +51,10 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 	if p.record.Open() && p.checkAt.IsZero() {
 		return time.Now(), nil
 	}
-	if p.record.Open() && p.record.Changes != int64(len(changes)) {
+	if published := (proposal.Hashes{state.tip}); p.record.Open() &&
+		(p.record.Changes != int64(len(changes)) || !slices.Equal(p.record.Published, published)) {
 		next := p.record
-		next.Changes = int64(len(changes))
+		next.Changes, next.Published = int64(len(changes)), published
 		if err := p.write(ctx, next); err != nil {
 			return time.Time{}, err
 		}
@@ -128,11 +130,14 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	return p.update(ctx, host, current, content)
 }
 
-// create opens a pull request. That it begins to is stored first.
+// create opens a pull request. That it begins to, and with which commit, is stored first.
 func (p *proposer) create(ctx context.Context, m member, host githost.Host, content githost.Content) error {
-	if p.record.Creating.IsZero() {
+	if published := (proposal.Hashes{p.remote.branch.Tip()}); p.record.Creating.IsZero() || !slices.Equal(p.record.Published, published) {
 		next := p.record
-		next.Creating = time.Now()
+		next.Published = published
+		if next.Creating.IsZero() {
+			next.Creating = time.Now()
+		}
 		if err := p.write(ctx, next); err != nil {
 			return storeError{err}
 		}
@@ -191,7 +196,7 @@ func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) 
 	case githost.Closed:
 	}
 	next.State, next.Closing, next.Changes, next.Ended = v1alpha1.ProposalEqual, false, 0, time.Now()
-	next.Since = p.remote.branch.Tip()
+	next.Published, next.Since = nil, p.remote.branch.Tip()
 	if err := p.write(ctx, next); err != nil {
 		return storeError{err}
 	}

@@ -169,11 +169,11 @@ func isNotFound(err error) bool {
 // end records the end of the pull request, and starts the branch anew with the commits that it did not have.
 func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest, state v1alpha1.ProposalState) error {
 	branch := p.remote.branch
-	through := lastCommitOf(found, branch.Ahead())
+	through := lastCommitOf(found, p.record.Published, branch.Ahead())
 	files := branch.Proposed(through)
 	next := p.record
 	next.State, next.Ended, next.EndedBy, next.Changes = state, found.Ended, found.EndedBy, int64(len(files))
-	next.Closing = false
+	next.Closing, next.Published = false, nil
 	if next.Ended.IsZero() {
 		next.Ended = time.Now()
 	}
@@ -208,17 +208,16 @@ func (p *proposer) end(ctx context.Context, m member, found *githost.PullRequest
 }
 
 // lastCommitOf returns the last commit that a pull request had when it ended: that which the host names or, if the branch does not have
-// it, the last that is not younger. Zero means none: the base has those of a merged one already.
-func lastCommitOf(found *githost.PullRequest, ahead []gitrepo.AheadCommit) gitrepo.Hash {
-	if found.HeadSHA != "" {
-		head := gitrepo.ParseHash(found.HeadSHA)
-		has := slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == head })
-		switch {
-		case has:
-			return head
-		case found.State == githost.Merged:
-			return gitrepo.Hash{}
+// it, that which was published last. Records of earlier versions lack the latter: then it is the last that is not younger than the end.
+// Zero means none: the base has those of a merged one already.
+func lastCommitOf(found *githost.PullRequest, published []gitrepo.Hash, ahead []gitrepo.AheadCommit) gitrepo.Hash {
+	for _, tip := range slices.Backward(append(slices.Clone(published), gitrepo.ParseHash(found.HeadSHA))) {
+		if slices.ContainsFunc(ahead, func(c gitrepo.AheadCommit) bool { return c.Hash == tip }) {
+			return tip
 		}
+	}
+	if len(published) > 0 || found.HeadSHA != "" && found.State == githost.Merged {
+		return gitrepo.Hash{}
 	}
 	for _, commit := range slices.Backward(ahead) {
 		if found.Ended.IsZero() || !commit.Time.After(found.Ended) {
@@ -251,13 +250,14 @@ func (p *proposer) rebase(ctx context.Context, after gitrepo.Hash) error {
 	for _, commit := range p.record.Own {
 		own[commit] = true
 	}
-	if err := branch.Rebase(after, func(commit gitrepo.Hash) bool { return own[commit] }, p.remote.sign); err != nil {
+	rebased, err := branch.Rebase(after, func(commit gitrepo.Hash) bool { return own[commit] }, p.remote.sign)
+	if err != nil {
 		return err
 	}
-	if err := p.pushing(ctx, ahead); err != nil {
+	if err := p.pushing(ctx, ahead, rebased); err != nil {
 		return err
 	}
-	err := p.lease.during(ctx, func(ctx context.Context) error {
+	err = p.lease.during(ctx, func(ctx context.Context) error {
 		_, err := branch.Push(ctx)
 		return err
 	})

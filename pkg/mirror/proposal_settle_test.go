@@ -4,12 +4,15 @@
 package mirror
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/githosttest"
 )
 
@@ -63,6 +66,54 @@ func TestRebaseSignsOnlyOwnCommits(t *testing.T) {
 	for _, kept := range []string{"[CREATE] v1/configmaps shop/a", "[CREATE] v1/configmaps shop/b"} {
 		if !strings.Contains(log, kept) {
 			t.Errorf("%s is not among the commits:\n%s", kept, log)
+		}
+	}
+}
+
+// TestEndOfProposalWithoutCommit has a host that does not name the commit of a pull request that was closed, and whose clock differs. Its
+// changes are withheld, and those after it are proposed.
+func TestEndOfProposalWithoutCommit(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"clock ahead": time.Hour, "clock behind": -time.Hour} {
+		for _, rebased := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, rebased %v", name, rebased), func(t *testing.T) {
+				p := newProposing(t, githosttest.GitHub, func(s *fixture) { s.pollInterval = time.Hour })
+				p.cluster.put(configMap("a"), "1")
+				p.proposed(1, 1)
+				p.idle()
+				p.api.CloseBy(1, "alice")
+				p.api.Edit(1, func(closed *githosttest.PullRequest) {
+					closed.Ended = closed.Ended.Add(skew)
+					if !rebased {
+						closed.HeadSHA = ""
+					}
+				})
+				p.api.Down()
+				p.cluster.put(configMap("b"), "1")
+				p.holds(head, "clusters/a", inShop)
+				p.stop()
+				if rebased {
+					other := p.otherWriter()
+					if err := other.edit("theirs", other.write("docs", "new")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				p.start()
+				testkit.Eventually(t, "the branch on top of its base", func() error {
+					_, err := p.run("merge-base", "--is-ancestor", "main", head)
+					return err
+				})
+				p.api.Up()
+				p.stop()
+				p.start()
+				testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
+				if body := p.api.PullRequests()[1].Body; !strings.Contains(body, "1 change of") || !strings.Contains(body, "shop/b`") {
+					t.Errorf("body: %s", body)
+				}
+				p.says("1 change proposed in #2")
+				if declined := p.condition(v1alpha1.ConditionProposalDeclined); !strings.Contains(declined.Message, "1 file is not proposed") {
+					t.Errorf("condition %+v", declined)
+				}
+			})
 		}
 	}
 }

@@ -148,8 +148,9 @@ func (p *proposer) write(ctx context.Context, next proposal.Record) error {
 	return nil
 }
 
-// pushing stores, before the push, that the staged commits are the destination's own. ahead are the commits that the remote's branch has.
-func (p *proposer) pushing(ctx context.Context, ahead []gitrepo.AheadCommit) error {
+// pushing stores, before the push, that the staged commits are the destination's own. ahead are the commits that the remote's branch has,
+// and rebased are those that a rebase makes of them.
+func (p *proposer) pushing(ctx context.Context, ahead []gitrepo.AheadCommit, rebased map[gitrepo.Hash]gitrepo.Hash) error {
 	staged := p.remote.branch.Staged()
 	if !p.proposes() || len(staged) == 0 {
 		return nil
@@ -167,6 +168,12 @@ func (p *proposer) pushing(ctx context.Context, ahead []gitrepo.AheadCommit) err
 		next.Own = slices.DeleteFunc(next.Own, func(commit gitrepo.Hash) bool { return !kept[commit] })
 	}
 	next.Own = append(next.Own, staged...)
+	for _, tip := range slices.Backward(next.Published) {
+		if after, ok := rebased[tip]; ok {
+			next.Published = append(slices.Clone(next.Published), after)
+			break
+		}
+	}
 	return p.write(ctx, next)
 }
 

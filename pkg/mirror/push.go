@@ -91,7 +91,7 @@ func specsOf(batches []*batch) (changes []v1alpha1.ChangeSpec) {
 
 // send pushes the staged commits. If other writers are faster, it follows them, with a new note each time.
 func (p *pusher) send(ctx context.Context, note *pushNote, batches []*batch) error {
-	if err := p.proposer.pushing(ctx, p.remote.branch.Ahead()); err != nil {
+	if err := p.proposer.pushing(ctx, p.remote.branch.Ahead(), nil); err != nil {
 		return err
 	}
 	if err := p.pushes.prepare(ctx, p.remote.branch.Tip(), note, specsOf(batches)); err != nil {

@@ -57,7 +57,7 @@ func (p *proposal) refresh() {
 
 func (p *proposal) rebase(after gitrepo.Hash) {
 	p.t.Helper()
-	if err := p.Rebase(after, ours, nil); err != nil {
+	if _, err := p.Rebase(after, ours, nil); err != nil {
 		p.t.Fatal(err)
 	}
 	push(p.t, p.Branch)
@@ -278,7 +278,7 @@ func TestFailedRebaseKeepsCommits(t *testing.T) {
 		p.w.push("theirs")
 		p.refresh()
 		p.r.hook("pre-receive", "exit 1\n")
-		if err := p.Rebase(gitrepo.Hash{}, ours, nil); err != nil {
+		if _, err := p.Rebase(gitrepo.Hash{}, ours, nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.Push(t.Context()); err == nil {
@@ -318,12 +318,12 @@ func TestForeignCommitOnProposedBranch(t *testing.T) {
 		p.w.push("theirs")
 		p.refresh()
 		signed := 0
-		err := p.Rebase(gitrepo.Hash{}, func(commit gitrepo.Hash) bool { return commit != theirs }, func([]byte) (string, error) {
+		tips, err := p.Rebase(gitrepo.Hash{}, func(commit gitrepo.Hash) bool { return commit != theirs }, func([]byte) (string, error) {
 			signed++
 			return "signature", nil
 		})
-		if err != nil || signed != 2 || len(p.Staged()) != 2 {
-			t.Fatalf("error %v, %d signatures, %d commits", err, signed, len(p.Staged()))
+		if err != nil || signed != 2 || len(p.Staged()) != 2 || tips[theirs] != p.Staged()[0] {
+			t.Fatalf("error %v, %d signatures, commits %v, tips %v", err, signed, p.Staged(), tips)
 		}
 		push(t, p.Branch)
 		if p.subjects() != "one two" {

@@ -18,29 +18,29 @@ import (
 // times, and is signed again, which is why commits of others must not be among them. One that changes nothing any more is dropped, and
 // all are if the result does not differ from the base. Then nothing is staged, and the branch starts anew.
 //
-// Files outside the managed folders are those of the base.
-func (b *Branch) Rebase(after Hash, owns func(commit Hash) bool, sign func(commit []byte) (string, error)) error {
+// Files outside the managed folders are those of the base. It returns the tips that have the changes up to each commit, by that commit.
+func (b *Branch) Rebase(after Hash, owns func(commit Hash) bool, sign func(commit []byte) (string, error)) (map[Hash]Hash, error) {
 	b.rollback()
 	kept := b.base.ahead
 	if at := slices.IndexFunc(kept, func(c aheadCommit) bool { return c.hash == after }); at >= 0 {
 		kept, b.base.since = kept[at+1:], after
 	}
-	from := b.pushed
+	from, tips := b.pushed, map[Hash]Hash{}
 	b.startAnew()
 	for _, commit := range kept {
-		if !owns(commit.hash) {
-			continue
+		if owns(commit.hash) {
+			if err := b.stageAgain(stagedCommit{commit, sign}, nil); err != nil {
+				b.rollback()
+				b.pushed, b.base.unread = from, true
+				return nil, fmt.Errorf("rebase the branch: %w", err)
+			}
 		}
-		if err := b.stageAgain(stagedCommit{commit, sign}, nil); err != nil {
-			b.rollback()
-			b.pushed, b.base.unread = from, true
-			return fmt.Errorf("rebase the branch: %w", err)
-		}
+		tips[commit.hash] = b.current().tip
 	}
 	if b.current().root.hash == b.base.root.hash {
 		b.rollback()
 	}
-	return nil
+	return tips, nil
 }
 
 // stageAgain stages a commit on top of what is pushed and staged, with the files of an earlier one. from has the blobs that the remote

@@ -31,6 +31,8 @@ type Record struct {
 	Anew bool `json:"anew,omitempty"`
 	// Own are the commits that the server has pushed to the destination's branch, or was about to. Others may push there, too.
 	Own Hashes `json:"own,omitempty"`
+	// Published is the tip of the branch that the open pull request was last brought to, followed by what rebases have made of it since.
+	Published Hashes `json:"published,omitempty"`
 	// Creating is when the destination began to open a pull request whose number is not known yet; zero if it does not.
 	Creating time.Time `json:"creating,omitzero"`
 	// Closing is set before the server closes the pull request: then it was not declined.
