@@ -83,7 +83,7 @@ func (w *worker) open(ctx context.Context, members []member) error {
 	if len(requested) > 0 {
 		w.proposer.checkNow()
 	}
-	if err := w.proposer.settle(ctx, members); err != nil {
+	if err := w.settle(ctx, members); err != nil {
 		return err
 	}
 	for _, m := range members { // After it, because it may find that a pull request was declined.
@@ -105,6 +105,20 @@ func (w *worker) open(ctx context.Context, members []member) error {
 		seeds.markRead(runs)
 	}
 	return nil
+}
+
+// settle brings the branch of a pull request to its base. That may push, so it is not done to a folder of another owner.
+func (w *worker) settle(ctx context.Context, members []member) error {
+	if !w.proposer.proposes() {
+		return nil
+	}
+	if err := w.inspect(ctx, members); err != nil {
+		return err
+	}
+	if owned, err := w.claim(ctx, members); err != nil || len(owned) == 0 {
+		return err
+	}
+	return w.proposer.settle(ctx, members)
 }
 
 // requestedReads returns the sync requests for which the remote must be read, and whether one of them requests a full load of
@@ -157,16 +171,20 @@ func (w *worker) retain(destinations []*destination) {
 	w.markers.retain(destinations)
 }
 
-// claim reads new markers and returns the members that own their folder. It uses the branch as it was last read: if another
-// writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
+// claim reads new markers and returns the members that own their folder, also in the base of the branch. It uses the branch as it was
+// last read: if another writer pushes first, the remote rejects our push, and the next cycle reads the branch again.
 func (w *worker) claim(ctx context.Context, members []member) ([]member, error) {
 	if err := w.markers.read(ctx, w.remote.branch, members); err != nil {
 		return nil, err
 	}
-	tree := w.remote.tree()
 	var admitted []member
 	for _, m := range members {
-		o := w.markers.ownership(tree, m)
+		var o ownership
+		for i, tree := range treesOf(w.remote.branch) {
+			if in := w.markers.ownership(tree, m); i == 0 || o.refused == nil && in.refused != nil {
+				o = in
+			}
+		}
 		w.services.claimed(m, o)
 		if m.destination.record.owned(o) {
 			countConflict(o)

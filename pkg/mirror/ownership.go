@@ -89,21 +89,33 @@ func (k *markers) retain(destinations []*destination) {
 	maps.DeleteFunc(k.nested, func(d *destination, _ []string) bool { return !slices.Contains(destinations, d) })
 }
 
+// treesOf returns the files of a branch, and those of its base if it has one.
+func treesOf(branch *gitrepo.Branch) []*gitrepo.Tree {
+	trees := []*gitrepo.Tree{branch.Snapshot()}
+	if !branch.BaseTip().IsZero() {
+		trees = append(trees, branch.BaseTree())
+	}
+	return trees
+}
+
 // read reads the markers of the members' folders, and within them, that have not been read before.
 func (k *markers) read(ctx context.Context, branch *gitrepo.Branch, members []member) error {
 	var unread []gitrepo.Hash
 	known := map[gitrepo.Hash]foundMarker{}
-	tree := branch.Snapshot()
+	find := func(tree *gitrepo.Tree, path string) {
+		hash, exists := tree.Lookup(path)
+		marker, ok := k.byBlob[hash]
+		switch {
+		case exists && ok:
+			known[hash] = marker
+		case exists && !slices.Contains(unread, hash):
+			unread = append(unread, hash)
+		}
+	}
 	for _, m := range members {
 		for _, path := range append([]string{m.plan.file(markerPath)}, k.nested[m.destination]...) {
-			hash, exists := tree.Lookup(path)
-			if !exists {
-				continue
-			}
-			if marker, ok := k.byBlob[hash]; ok {
-				known[hash] = marker
-			} else {
-				unread = append(unread, hash)
+			for _, tree := range treesOf(branch) {
+				find(tree, path)
 			}
 		}
 	}

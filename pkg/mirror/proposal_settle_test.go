@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/githosttest"
@@ -116,4 +118,30 @@ func TestEndOfProposalWithoutCommit(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestBaseOfProposalGetsAnotherOwner has another owner mark the folder in the base: with exclusiveMode nothing is pushed, not even a rebase.
+func TestBaseOfProposalGetsAnotherOwner(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub, func(s *fixture) { exclusive(s.in.destinations[0]) })
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	tip := p.mustRun("rev-parse", head)
+	other := p.otherWriter()
+	if err := other.edit("theirs", other.write(markerFile, foreignMarker)); err != nil {
+		t.Fatal(err)
+	}
+	p.waitReady("main", v1alpha1.ReasonOwnedByAnother)
+	p.waitConflict("main", metav1.ConditionTrue, "of the cluster elsewhere")
+	p.cluster.put(configMap("b"), "1")
+	p.stop()
+	p.start()
+	p.waitReady("main", v1alpha1.ReasonOwnedByAnother)
+	if now := p.mustRun("rev-parse", head); now != tip {
+		t.Errorf("the branch was pushed: %s", p.mustRun("log", "--format=%s", "main.."+head))
+	}
+	if err := other.edit("hand over", func() error { return other.git("rm", "--quiet", markerFile) }); err != nil {
+		t.Fatal(err)
+	}
+	p.proposed(1, 2)
+	p.waitConflict("main", metav1.ConditionFalse, "")
 }

@@ -3,12 +3,17 @@
 
 package gitrepo
 
-import "context"
+import (
+	"context"
+	"maps"
+
+	"github.com/go-git/go-git/v5/plumbing"
+)
 
 // MaxContent is the size, in bytes, up to which Contents returns a file.
 const MaxContent = 16 << 10
 
-// Contents returns the contents of files by blob hash. The blobs must be in the branch as it was last read. It is for a
+// Contents returns the contents of files by blob hash. The blobs must be in the branch or its base as they were last read. It is for a
 // few small files: the result omits files larger than MaxContent and those that the server does not send. If the server
 // does not serve single blobs, Contents reads a pack of all blobs, without keeping it, until it has found the files.
 func (b *Branch) Contents(ctx context.Context, blobs ...Hash) (map[Hash][]byte, error) {
@@ -24,7 +29,13 @@ func (b *Branch) Contents(ctx context.Context, blobs ...Hash) (map[Hash][]byte, 
 	}
 	served, err := b.remote.fetchBlobs(ctx, budget, blobs, finder)
 	if err == nil && !served {
-		finder, err = b.scanPack(ctx, budget, blobs)
+		finder, err = b.scanPack(ctx, budget, b.source(), blobs)
+		if err == nil && b.base != nil && len(finder.found) < len(blobs) {
+			inBranch := finder.found
+			if finder, err = b.scanPack(ctx, budget, b.base.reference, blobs); err == nil {
+				maps.Copy(finder.found, inBranch)
+			}
+		}
 	}
 	if err != nil {
 		return nil, b.remote.failure(ctx, op, err)
@@ -32,13 +43,13 @@ func (b *Branch) Contents(ctx context.Context, blobs ...Hash) (map[Hash][]byte, 
 	return finder.found, nil
 }
 
-// scanPack finds the blobs in a pack of all blobs of the tip.
-func (b *Branch) scanPack(ctx context.Context, budget *budget, blobs []Hash) (*blobFinder, error) {
+// scanPack finds the blobs in a pack of all blobs of the tip of a reference.
+func (b *Branch) scanPack(ctx context.Context, budget *budget, of plumbing.ReferenceName, blobs []Hash) (*blobFinder, error) {
 	finder, err := newBlobFinder(blobs)
 	if err != nil {
 		return nil, err
 	}
-	_, err = b.remote.fetchTip(ctx, budget, string(b.source()), func(Hash) (want, bool) {
+	_, err = b.remote.fetchTip(ctx, budget, string(of), func(Hash) (want, bool) {
 		wanted := want{depth: 1}
 		finder.scanning(&wanted)
 		return wanted, true
