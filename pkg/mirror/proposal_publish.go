@@ -29,7 +29,7 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 	switch {
 	case now.Before(p.retryAt):
 		return p.retryAt, nil
-	case state == p.published && p.retryAt.IsZero() && m.destination.withheld.isStored():
+	case state == p.published && p.retryAt.IsZero() && len(p.record.Left) == 0 && m.destination.withheld.isStored():
 		return earliest(p.overdueAt(m), p.nextCheck()), nil
 	}
 	proposed := branch.Proposed(gitrepo.Hash{})
@@ -94,17 +94,21 @@ func (p *proposer) overdueAt(m member) time.Time {
 	return time.Time{}
 }
 
-// serve opens, updates or closes the pull request.
+// serve opens, updates or closes the pull request, after it has closed those of earlier places.
 func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Change) error {
 	delivery := m.plan.object.PullRequest()
 	open := p.record.Open()
-	if delivery == nil || !open && len(changes) == 0 || open && len(changes) == 0 && delivery.CloseWhenEqual != nil && !*delivery.CloseWhenEqual {
+	done := len(changes) == 0 && (!open || delivery != nil && delivery.CloseWhenEqual != nil && !*delivery.CloseWhenEqual)
+	if delivery == nil || done && len(p.record.Left) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostPatience)
 	defer cancel()
 	host, err := p.connect(ctx, p.key)
 	if err != nil {
+		return err
+	}
+	if err := p.closeLeft(ctx, m, host); err != nil || done {
 		return err
 	}
 	about := proposal.About{
@@ -178,22 +182,13 @@ func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) 
 	if err := p.write(ctx, next); err != nil {
 		return storeError{err}
 	}
-	if err := host.Comment(ctx, p.record.Number, fmt.Sprintf("equal-%d", p.record.Number), proposal.EqualComment); err != nil {
-		return err
-	}
-	failpoint.Reach("proposal-commented")
-	closed, err := host.Close(ctx, p.record.Number)
+	closed, err := closeWith(ctx, host, p.record.Number, "equal", proposal.EqualComment)
 	if err != nil {
 		return err
 	}
-	failpoint.Reach("proposal-closed")
-	switch closed.State {
-	case githost.Open:
-		return &githost.Error{Kind: githost.Protocol, Op: "close the pull request", Message: "the host leaves it open"}
-	case githost.Merged:
+	if closed.State == githost.Merged {
 		p.checkAt = time.Time{} // The next cycle settles that.
 		return nil
-	case githost.Closed:
 	}
 	next.State, next.Closing, next.Changes, next.Ended = v1alpha1.ProposalEqual, false, 0, time.Now()
 	next.Published, next.Since = nil, p.remote.branch.Tip()
@@ -204,6 +199,43 @@ func (p *proposer) closeEqual(ctx context.Context, m member, host githost.Host) 
 	p.remote.branch.StartAnew()
 	p.recordEvent(m, next)
 	return nil
+}
+
+// closeLeft closes the pull requests of earlier places.
+func (p *proposer) closeLeft(ctx context.Context, m member, host githost.Host) error {
+	for len(p.record.Left) > 0 {
+		found, err := host.Open(ctx, p.record.Left[0].Head, p.record.Left[0].Base)
+		if err != nil {
+			return err
+		}
+		if found != nil {
+			if _, err := closeWith(ctx, host, found.Number, "left", proposal.LeftComment); err != nil {
+				return err
+			}
+			p.event(m.plan.object, corev1.EventTypeNormal, reasonProposalClosed, fmt.Sprintf(
+				"Pull request #%d was closed, because the destination has another branch, base or folder now", found.Number))
+		}
+		next := p.record
+		next.Left = next.Left[1:]
+		if err := p.write(ctx, next); err != nil {
+			return storeError{err}
+		}
+	}
+	return nil
+}
+
+// closeWith closes a pull request with a comment, unless it has ended already.
+func closeWith(ctx context.Context, host githost.Host, number int64, reason, comment string) (*githost.PullRequest, error) {
+	if err := host.Comment(ctx, number, fmt.Sprintf("%s-%d", reason, number), comment); err != nil {
+		return nil, err
+	}
+	failpoint.Reach("proposal-commented")
+	closed, err := host.Close(ctx, number)
+	if err == nil && closed.State == githost.Open {
+		err = &githost.Error{Kind: githost.Protocol, Op: "close the pull request", Message: "the host leaves it open"}
+	}
+	failpoint.Reach("proposal-closed")
+	return closed, err
 }
 
 // changesOf returns the objects in which the branch differs from its base, and other files but the marker.

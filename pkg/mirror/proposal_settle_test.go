@@ -145,3 +145,48 @@ func TestBaseOfProposalGetsAnotherOwner(t *testing.T) {
 	p.proposed(1, 2)
 	p.waitConflict("main", metav1.ConditionFalse, "")
 }
+
+// TestPlaceOfOpenProposalChanges changes what the destination proposes, and where, while its pull request is open: that one is closed.
+func TestPlaceOfOpenProposalChanges(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.GitDestination){
+		"folder": func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" },
+		"prefix": func(d *v1alpha1.GitDestination) { d.Spec.Delivery.PullRequest.BranchPrefix = "other/" },
+		"base":   func(d *v1alpha1.GitDestination) { d.Spec.Branch = "stable" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProposing(t, githosttest.Gitea, func(s *fixture) {
+				s.in.repositories[0].Spec.AllowedBranches = []string{"*/*/*"}
+				s.mustRun("branch", "stable", "main")
+			})
+			p.cluster.put(configMap("a"), "1")
+			p.proposed(1, 1)
+			p.api.Down() // It is closed as soon as the host responds again.
+			d := p.in.destinations[0].DeepCopy()
+			d.Generation++
+			change(d)
+			p.in.destinations[0] = d
+			p.plan()
+			written, base := d.Branches()
+			p.holds(written, d.Spec.BaseFolder, inShop)
+			p.waitReady("main", v1alpha1.ReasonProposalFailed)
+			p.stop()
+			p.start()
+			p.api.Up()
+			testkit.Eventually(t, "the second pull request", func() error {
+				all := p.api.PullRequests()
+				if len(all) != 2 || all[1].State != githosttest.Open || all[1].Head != written || all[1].Base != base {
+					return fmt.Errorf("%+v", all)
+				}
+				return nil
+			})
+			first := p.api.PullRequests()[0]
+			if first.State != githosttest.Closed || len(first.Comments) != 1 || !strings.Contains(first.Comments[0], "another branch, base or folder") {
+				t.Errorf("pull request %+v", first)
+			}
+			p.says("1 change proposed in #2")
+			if files := p.mustRun("diff", "--name-only", base, written); strings.Contains(files, "clusters/a") != (name != "folder") {
+				t.Errorf("the branch changes %s", files)
+			}
+		})
+	}
+}

@@ -96,16 +96,20 @@ func (p *proposer) proposes() bool { return p.key.base != "" }
 
 // restore reads what is stored of the destination, before the branch is loaded.
 func (p *proposer) restore(ctx context.Context, members []member) error {
-	if !p.proposes() || p.uid == members[0].destination.uid {
+	if !p.proposes() {
 		return nil
 	}
 	d := members[0].destination
-	place := members[0].plan.place()
-	record, declined, err := p.log.Read(ctx, d.uid, fmt.Sprintf("%s %s %s %q", place.repository, p.key.branch, p.key.base, place.folder))
+	at := members[0].plan.place()
+	place := fmt.Sprintf("%s %s %s %q", at.repository, p.key.branch, p.key.base, at.folder)
+	if p.uid == d.uid && p.record.Place == place {
+		return nil
+	}
+	record, declined, err := p.log.Read(ctx, d.uid, place)
 	if err != nil {
 		return err
 	}
-	p.uid, p.record, p.stored, p.checkAt = d.uid, record, declined, time.Time{}
+	p.uid, p.record, p.stored, p.checkAt, p.published = d.uid, record, declined, time.Time{}, branchState{}
 	p.remote.since = record.Since
 	d.withheld.set(declined)
 	p.setState(members[0], int(record.Changes))

@@ -22,8 +22,10 @@ import (
 
 // Record is the newest pull request of a destination, and the last one that was declined.
 type Record struct {
-	// Place identifies the repository, the branches and the folder. A record of another place is not used.
+	// Place identifies the repository, the branch, its base and the folder, separated by blanks. A record of another place is not used.
 	Place string `json:"place"`
+	// Left are the branches of earlier places in the repository whose pull requests are to be closed.
+	Left []Branches `json:"left,omitempty"`
 	// Since is the commit of the destination's branch at which what is proposed begins: neither it nor what is before it is. Zero if
 	// there is none.
 	Since gitrepo.Hash `json:"since"`
@@ -57,6 +59,24 @@ type Ending struct {
 	Number int64     `json:"number"`
 	By     string    `json:"by,omitempty"`
 	Time   time.Time `json:"time"`
+}
+
+// Branches are the branch and the base of a pull request.
+type Branches struct {
+	Head string `json:"head"`
+	Base string `json:"base"`
+}
+
+// leave returns the branches whose pull requests are to be closed when the destination moves to another place.
+func (r *Record) leave(place string) []Branches {
+	was, now := strings.Fields(r.Place), strings.Fields(place)
+	if len(was) < 3 || was[0] != now[0] {
+		return nil
+	}
+	if !r.Open() && r.Creating.IsZero() {
+		return r.Left
+	}
+	return append(r.Left, Branches{Head: was[1], Base: was[2]})
 }
 
 // Open reports whether the newest pull request is open.
@@ -129,7 +149,7 @@ const (
 func key(uid types.UID, row string) string { return string(uid) + "/" + row }
 
 // Read returns what is stored of a destination. It returns an empty Record for the place, and no files, if there is nothing. What is stored
-// of another place is deleted; then Anew is set.
+// of another place is deleted, but for Left; then Anew is set.
 func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, Declined, error) {
 	record, declined := Record{}, Declined{}
 	var keys []string
@@ -149,7 +169,7 @@ func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, De
 	if record.Place == place {
 		return record, declined, nil
 	}
-	next := Record{Place: place, Anew: len(keys) > 0}
+	next := Record{Place: place, Anew: len(keys) > 0, Left: record.leave(place)}
 	if next.Anew {
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k == key(uid, recordRow) })
 		if err := l.Table.Delete(ctx, keys...); err != nil {

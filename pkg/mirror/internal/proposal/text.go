@@ -124,3 +124,6 @@ func escapeURL(url string) string {
 
 // EqualComment is the comment with which the server closes a pull request that has no difference to its base any more.
 const EqualComment = "The branch no longer differs from its base in the folder of the GitDestination, so there is nothing to merge."
+
+// LeftComment is the comment with which the server closes a pull request of an earlier branch, base or folder.
+const LeftComment = "The GitDestination has another branch, base or folder now, so this pull request is no longer kept up to date."
