@@ -52,9 +52,9 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 		return time.Now(), nil
 	}
 	if published := (proposal.Hashes{state.tip}); p.record.Open() &&
-		(p.record.Changes != int64(len(changes)) || !slices.Equal(p.record.Published, published)) {
+		(p.record.Changes != int64(len(changes)) || p.record.Host != p.address || !slices.Equal(p.record.Published, published)) {
 		next := p.record
-		next.Changes, next.Published = int64(len(changes)), published
+		next.Changes, next.Host, next.Published = int64(len(changes)), p.address, published
 		if err := p.write(ctx, next); err != nil {
 			return time.Time{}, err
 		}
@@ -104,9 +104,13 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	}
 	ctx, cancel := context.WithTimeout(ctx, hostPatience)
 	defer cancel()
-	host, err := p.connect(ctx, p.key)
+	host, elsewhere, err := p.client(ctx)
 	if err != nil {
 		return err
+	}
+	if elsewhere {
+		p.checkAt = time.Time{} // The next cycle settles that.
+		return nil
 	}
 	if err := p.closeLeft(ctx, m, host); err != nil || done {
 		return err

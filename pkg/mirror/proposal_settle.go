@@ -90,7 +90,7 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	}
 	p.checkAt = time.Now().Add(p.poll)
 	if found == nil {
-		return nil // It was not opened.
+		return p.forget(ctx, m)
 	}
 	if found.State == githost.Open && (found.Head != p.key.branch || found.Base != p.key.base) {
 		return p.failedCheck(ctx, m, missing, refused(v1alpha1.ReasonProposalRefused,
@@ -134,13 +134,17 @@ func (p *proposer) failedCheck(ctx context.Context, m member, missing bool, err 
 // creationSkew is how much later than the host's the clock of this server may be.
 const creationSkew = 10 * time.Minute
 
-// find returns the newest pull request of the record; nil if it began to open one that does not exist.
+// find returns the newest pull request of the record; nil if it began to open one that does not exist, or another host is configured
+// now, which has none.
 func (p *proposer) find(ctx context.Context) (*githost.PullRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, hostPatience)
 	defer cancel()
-	host, err := p.connect(ctx, p.key)
+	host, elsewhere, err := p.client(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if elsewhere { // Its numbers are others.
+		return host.Newest(ctx, p.key.branch, p.key.base, p.record.Opened.Add(-creationSkew))
 	}
 	if p.record.Open() {
 		found, err := host.Get(ctx, p.record.Number)
@@ -159,6 +163,22 @@ func (p *proposer) find(ctx context.Context) (*githost.PullRequest, error) {
 		return nil, nil
 	}
 	return found, err
+}
+
+// forget drops the pull request of another host from the record. It stays as it is there, and its changes are proposed to this one.
+func (p *proposer) forget(ctx context.Context, m member) error {
+	if !p.record.Open() {
+		return nil // It was not opened.
+	}
+	next := p.record
+	next.Host, next.Number, next.URL, next.State, next.Opened, next.Closing = "", 0, "", "", time.Time{}, false
+	next.Changes, next.Published = 0, nil
+	if err := p.write(ctx, next); err != nil {
+		return err
+	}
+	p.published = branchState{}
+	p.setState(m, 0)
+	return nil
 }
 
 func isNotFound(err error) bool {

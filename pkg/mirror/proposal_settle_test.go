@@ -190,3 +190,34 @@ func TestPlaceOfOpenProposalChanges(t *testing.T) {
 		})
 	}
 }
+
+// TestHostOfProposalChanges configures another host while a pull request is open. It is not declined: the changes are proposed at the other
+// one, whose pull requests with the same number do not matter.
+func TestHostOfProposalChanges(t *testing.T) {
+	for name, others := range map[string]int{"without pull requests": 0, "with one": 1} {
+		t.Run(name, func(t *testing.T) {
+			p := newProposing(t, githosttest.GitHub)
+			p.cluster.put(configMap("a"), "1")
+			p.proposed(1, 1)
+			p.stop()
+			earlier := p.api
+			p.api = githosttest.New(t, githosttest.Gitea, githosttest.WithBranches(func(branch string) (string, bool) {
+				sha, err := p.run("rev-parse", "--verify", "refs/heads/"+branch)
+				return sha, err == nil
+			}))
+			for range others {
+				number := p.api.Add(githosttest.PullRequest{Title: "theirs", Head: "feature", Base: "main"})
+				p.api.CloseBy(number, "alice")
+			}
+			p.start()
+			p.proposed(int64(others)+1, 1)
+			p.says(fmt.Sprintf("1 change proposed in #%d", others+1))
+			if declined := p.condition(v1alpha1.ConditionProposalDeclined); declined.Status == metav1.ConditionTrue {
+				t.Errorf("condition %+v", declined)
+			}
+			if first := earlier.PullRequests()[0]; first.State != githosttest.Open {
+				t.Errorf("pull request %+v", first)
+			}
+		})
+	}
+}

@@ -45,8 +45,9 @@ type proposer struct {
 	log    *proposal.Log
 	remote *remoteBranch
 	lease  *branchLease
-	// connect returns the client of the host with its current credentials.
+	// connect returns the client of the host with its current credentials. address is that of the last one.
 	connect func(context.Context, branchKey) (githost.Host, error)
+	address string
 	// cluster is the name of the cluster in texts.
 	cluster func() string
 	// changed requests an update of conditions; event records an Event of a destination.
@@ -135,10 +136,20 @@ func (p *proposer) syncRequested(m member) {
 	})
 }
 
+// client returns the client of the host. elsewhere is set if the pull request of the record is at another host.
+func (p *proposer) client(ctx context.Context) (host githost.Host, elsewhere bool, err error) {
+	host, err = p.connect(ctx, p.key)
+	if err != nil {
+		return nil, false, err
+	}
+	p.address = host.Address()
+	return host, p.record.Open() && p.record.Host != "" && p.record.Host != p.address, nil
+}
+
 // opened records a pull request that is open, or was.
 func (p *proposer) opened(ctx context.Context, found *githost.PullRequest) error {
 	next := p.record
-	next.Number, next.URL, next.Opened, next.State = found.Number, found.URL, found.Created, v1alpha1.ProposalOpen
+	next.Host, next.Number, next.URL, next.Opened, next.State = p.address, found.Number, found.URL, found.Created, v1alpha1.ProposalOpen
 	next.Creating, next.Closing, next.Changes, next.Ended, next.EndedBy = time.Time{}, false, 0, time.Time{}, ""
 	return p.write(ctx, next)
 }

@@ -45,10 +45,10 @@ func newProposing(t *testing.T, kind githosttest.Kind, prepare ...func(*fixture)
 		s.pollInterval = 50 * time.Millisecond
 		s.host = func(context.Context, branchKey) (githost.Host, error) {
 			return githost.New(githost.Options{
-				Kind: githost.Kind(kind), RepoURL: p.api.RepoURL, APIURL: p.api.APIURL,
+				Kind: githost.Kind(p.api.Kind()), RepoURL: p.api.RepoURL, APIURL: p.api.APIURL,
 				Client: &http.Client{Transport: dying{s.process, p.api.Client().Transport}},
 				Token: func(context.Context) (githost.Token, error) {
-					return githost.Token{Value: githosttest.Token, Basic: kind == githosttest.AzureDevOps}, nil
+					return githost.Token{Value: githosttest.Token, Basic: p.api.Kind() == githosttest.AzureDevOps}, nil
 				},
 			})
 		}

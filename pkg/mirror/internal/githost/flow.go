@@ -111,9 +111,15 @@ func hasMore(header http.Header, count int, current page) bool {
 }
 
 // host implements Host with the API of one kind.
-type host struct{ api api }
+type host struct {
+	api     api
+	address string
+}
 
 var _ Host = (*host)(nil)
+
+// Address implements Host.
+func (h *host) Address() string { return h.address }
 
 // Open implements Host.
 func (h *host) Open(ctx context.Context, head, base string) (*PullRequest, error) {

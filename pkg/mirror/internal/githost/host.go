@@ -21,6 +21,8 @@ const (
 
 // Host has the pull requests of one repository. Errors of its methods are of type *Error, except those of Options.Token, which are wrapped.
 type Host interface {
+	// Address identifies the repository at its host: the kind, and where the API has it.
+	Address() string
 	// Open returns the open pull request from head to base, nil if there is none.
 	Open(ctx context.Context, head, base string) (*PullRequest, error)
 	// Newest returns the newest pull request from head to base, in any state, that was created at or after since, nil if there is none.

@@ -6,6 +6,7 @@ package githost
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -53,16 +54,19 @@ func New(o Options) (Host, error) {
 		return nil, err
 	}
 	c := newClient(o, address.api)
+	path := strings.Join(address.path, "/")
+	h := &host{address: fmt.Sprintf("%s %s %s", o.Kind, address.api, path)}
 	switch o.Kind {
 	case GitHub:
-		return &host{&github{client: c, owner: address.path[0], name: address.path[1]}}, nil
+		h.api = &github{client: c, owner: address.path[0], name: address.path[1]}
 	case GitLab:
-		return &host{&gitlab{client: c, project: strings.Join(address.path, "/")}}, nil
+		h.api = &gitlab{client: c, project: path}
 	case Gitea:
-		return &host{&gitea{client: c, owner: address.path[0], name: address.path[1]}}, nil
+		h.api = &gitea{client: c, owner: address.path[0], name: address.path[1]}
 	default:
-		return &host{&azure{client: c, project: address.path[0], name: address.path[1]}}, nil
+		h.api = &azure{client: c, project: address.path[0], name: address.path[1]}
 	}
+	return h, nil
 }
 
 // location is where a repository is.

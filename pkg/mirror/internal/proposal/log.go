@@ -40,6 +40,8 @@ type Record struct {
 	// Closing is set before the server closes the pull request: then it was not declined.
 	Closing bool `json:"closing,omitempty"`
 
+	// Host identifies the repository at the host that has the pull request; empty in records of earlier versions.
+	Host string `json:"host,omitempty"`
 	// Number is that of the newest pull request; 0 if there was none.
 	Number int64                  `json:"number,omitempty"`
 	URL    string                 `json:"url,omitempty"`
