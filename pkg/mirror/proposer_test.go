@@ -349,9 +349,11 @@ func TestChangesAfterTheEndOfProposal(t *testing.T) {
 				} else {
 					p.api.CloseBy(1, "alice")
 				}
+				p.api.Down() // Otherwise the server may find it before the branch is read here.
 				p.cluster.put(configMap("b"), "1")
 				p.holds(head, "clusters/a", inShop)
 				p.stop() // Another process asks the host at once.
+				p.api.Up()
 				p.start()
 				testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
 				if body := p.api.PullRequests()[1].Body; !strings.Contains(body, "1 change of") || !strings.Contains(body, "shop/b`") {
