@@ -37,6 +37,10 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 		return time.Time{}, err
 	}
 	changes := p.changesOf(m, proposed)
+	if p.record.Open() && len(changes) == 0 && m.destination.seeds.outstanding() { // The comparison may find changes.
+		p.setState(m, 0)
+		return earliest(p.overdueAt(m), p.nextCheck()), nil
+	}
 	if p.record.Open() && len(changes) > 0 && now.Before(p.updateAt) {
 		p.setState(m, len(changes))
 		return p.updateAt, nil

@@ -4,6 +4,7 @@
 package mirror
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -219,5 +220,39 @@ func TestHostOfProposalChanges(t *testing.T) {
 				t.Errorf("pull request %+v", first)
 			}
 		})
+	}
+}
+
+// TestProposalStaysOpenUntilItIsCompared replaces the commits of the branch and moves its base, so that a rebase leaves out all of them. The
+// pull request is not closed before the comparison, which makes the changes again.
+func TestProposalStaysOpenUntilItIsCompared(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.idle()
+	p.stop()
+	other := p.otherWriter()
+	for _, step := range [][]string{
+		{"fetch", "--quiet"}, {"reset", "--quiet", "--hard", "origin/" + head}, {"commit", "--quiet", "--amend", "--message=theirs"},
+		{"push", "--quiet", "--force", "origin", "HEAD:" + head},
+	} {
+		if err := other.git(step...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := other.edit("theirs", other.write("docs", "new")); err != nil {
+		t.Fatal(err)
+	}
+	p.cluster.setRefused(configMaps, errors.New("no lists"))
+	before := p.cluster.listed()
+	p.start()
+	testkit.EventuallyTrue(t, "lists", func() bool { return p.cluster.listed() > before+1 })
+	if first := p.api.PullRequests()[0]; first.State != githosttest.Open || len(first.Comments) > 0 {
+		t.Errorf("pull request %+v", first)
+	}
+	p.cluster.setRefused(configMaps, nil)
+	p.proposed(1, 1)
+	if subjects := p.mustRun("log", "--format=%s", "main.."+head); strings.Contains(subjects, "theirs") {
+		t.Errorf("commits %s", subjects)
 	}
 }
