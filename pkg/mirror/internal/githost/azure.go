@@ -203,6 +203,9 @@ func (a *azure) label(ctx context.Context, op string, current *PullRequest, labe
 
 var guid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 
+// reviewed implements api. Reviewers remain.
+func (*azure) reviewed(context.Context, string, *PullRequest) ([]string, error) { return nil, nil }
+
 func (a *azure) review(ctx context.Context, op string, current *PullRequest, reviewers []string) error {
 	for _, reviewer := range reviewers {
 		if !guid.MatchString(reviewer) {

@@ -34,7 +34,9 @@ type api interface {
 	setDraft(ctx context.Context, op string, current *PullRequest, isDraft bool) error
 	// label adds labels that current does not have.
 	label(ctx context.Context, op string, current *PullRequest, labels []string) error
-	// review adds reviewers that current does not have, except those who have reviewed already.
+	// reviewed returns who has reviewed a pull request already, if the host does not list them as reviewers any more.
+	reviewed(ctx context.Context, op string, current *PullRequest) ([]string, error)
+	// review adds reviewers that current does not have and who have not reviewed.
 	review(ctx context.Context, op string, current *PullRequest, reviewers []string) error
 	// comments returns the texts of one page of comments.
 	comments(ctx context.Context, op string, number int64, page page) (texts []string, more bool, err error)
@@ -246,12 +248,24 @@ func (h *host) add(ctx context.Context, op string, current *PullRequest, content
 	labels, labelsErr := addEach("label", missing(current.Labels, content.Labels), func(labels []string) error {
 		return h.api.label(ctx, op, current, labels)
 	})
-	reviewers, reviewersErr := addEach("reviewer", missing(current.Reviewers, content.Reviewers), func(reviewers []string) error {
-		return h.api.review(ctx, op, current, reviewers)
-	})
+	reviewers, reviewersErr := h.addReviewers(ctx, op, current, missing(current.Reviewers, content.Reviewers))
 	result := *current
 	result.Labels, result.Reviewers = slices.Concat(current.Labels, labels), slices.Concat(current.Reviewers, reviewers)
 	return &result, errors.Join(labelsErr, reviewersErr)
+}
+
+// addReviewers adds reviewers and returns those that were added.
+func (h *host) addReviewers(ctx context.Context, op string, current *PullRequest, reviewers []string) ([]string, error) {
+	if len(reviewers) == 0 {
+		return nil, nil
+	}
+	reviewed, err := h.api.reviewed(ctx, op, current)
+	if err != nil {
+		return nil, err
+	}
+	return addEach("reviewer", missing(reviewed, reviewers), func(reviewers []string) error {
+		return h.api.review(ctx, op, current, reviewers)
+	})
 }
 
 // addEach adds values and returns those that were added. Hosts refuse a request with one value that is not valid, so such a request is

@@ -243,16 +243,13 @@ func (g *gitea) addLabels(ctx context.Context, op string, number int64, names []
 	return present, err
 }
 
-// review implements api. A user who has reviewed is no longer among the requested reviewers.
+// reviewed implements api. A user who has reviewed is no longer among the requested reviewers.
+func (g *gitea) reviewed(ctx context.Context, op string, current *PullRequest) ([]string, error) {
+	return reviewedBy(ctx, g.client, op, g.path("pulls", decimal(current.Number), "reviews"), "limit")
+}
+
 func (g *gitea) review(ctx context.Context, op string, current *PullRequest, reviewers []string) error {
-	reviewed, err := reviewedBy(ctx, g.client, op, g.path("pulls", decimal(current.Number), "reviews"), "limit")
-	if err != nil {
-		return err
-	}
-	if reviewers = missing(reviewed, reviewers); len(reviewers) == 0 {
-		return nil
-	}
-	_, err = g.do(ctx, call{
+	_, err := g.do(ctx, call{
 		op: op, method: http.MethodPost, path: g.path("pulls", decimal(current.Number), "requested_reviewers"),
 		in: newReviewRequest(reviewers), about: "one of the reviewers " + strings.Join(reviewers, ", "), isReference: true,
 	})

@@ -364,5 +364,14 @@ func TestRefusedReviewersAndLabels(t *testing.T) {
 		if !strings.Contains(err.Error(), "reviewer "+unknown+": ") {
 			f.Errorf("the error does not name the reviewer: %v", err)
 		}
+		reads := 0
+		for _, call := range f.Calls() {
+			if strings.HasSuffix(call, "/reviews") {
+				reads++
+			}
+		}
+		if reads > 1 {
+			f.Errorf("the reviews were read %d times", reads)
+		}
 	})
 }

@@ -218,16 +218,13 @@ func newReviewRequest(reviewers []string) reviewRequest {
 	return request
 }
 
-// review implements api. A user who has reviewed is no longer among the requested reviewers.
+// reviewed implements api. A user who has reviewed is no longer among the requested reviewers.
+func (g *github) reviewed(ctx context.Context, op string, current *PullRequest) ([]string, error) {
+	return reviewedBy(ctx, g.client, op, g.path("pulls", decimal(current.Number), "reviews"), "per_page")
+}
+
 func (g *github) review(ctx context.Context, op string, current *PullRequest, reviewers []string) error {
-	reviewed, err := reviewedBy(ctx, g.client, op, g.path("pulls", decimal(current.Number), "reviews"), "per_page")
-	if err != nil {
-		return err
-	}
-	if reviewers = missing(reviewed, reviewers); len(reviewers) == 0 {
-		return nil
-	}
-	_, err = g.do(ctx, call{
+	_, err := g.do(ctx, call{
 		op: op, method: http.MethodPost, path: g.path("pulls", decimal(current.Number), "requested_reviewers"),
 		in: newReviewRequest(reviewers), about: "one of the reviewers " + strings.Join(reviewers, ", "), isReference: true,
 	})

@@ -176,6 +176,9 @@ func (g *gitlab) label(ctx context.Context, op string, current *PullRequest, lab
 	return g.change(ctx, op, current.Number, gitlabChange{AddLabels: strings.Join(labels, separator)})
 }
 
+// reviewed implements api. Reviewers remain.
+func (*gitlab) reviewed(context.Context, string, *PullRequest) ([]string, error) { return nil, nil }
+
 // review implements api. The API replaces the reviewers, so it sends those who are there now as well.
 func (g *gitlab) review(ctx context.Context, op string, current *PullRequest, reviewers []string) error {
 	now, err := g.read(ctx, op, current.Number)
