@@ -109,7 +109,7 @@ func (g *gitea) view(p *pull) object {
 	view := object{
 		"id": 1000 + p.Number, "number": p.Number, "url": page, "html_url": page, "user": g.user(Bot), "title": p.Title, "body": p.Body,
 		"draft": g.isDraft(p), "state": state, "merged": p.State == Merged, "merged_at": nil, "merged_by": nil, "merge_commit_sha": nil,
-		"created_at": optional(p.Created), "updated_at": optional(p.Created), "closed_at": optional(p.Ended),
+		"created_at": optional(p.Created), "updated_at": optional(p.Updated), "closed_at": optional(p.Ended),
 		"head": g.branch(p.Head, ref, sha, headRepository), "base": g.branch(p.Base, p.Base, g.branches[p.Base], 1),
 	}
 	if p.State == Merged {
@@ -144,6 +144,9 @@ func (g *gitea) list(w http.ResponseWriter, r *http.Request) {
 		return (state == "all" || (state == "closed") != (p.State == Open)) &&
 			(query.Get("base_branch") == "" || p.Base == query.Get("base_branch"))
 	})
+	if query.Get("sort") == "recentupdate" {
+		slices.SortStableFunc(found, func(a, b *pull) int { return b.Updated.Compare(a.Updated) })
+	}
 	views := []object{}
 	for _, p := range pageOf(w, r, found, "limit", pageUsual, giteaPage) {
 		view := g.view(p)

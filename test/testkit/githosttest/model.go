@@ -27,7 +27,7 @@ type PullRequest struct {
 	HeadSHA                    string
 	State                      State
 	Draft                      bool
-	Created, Ended             time.Time
+	Created, Updated, Ended    time.Time
 	EndedBy                    string
 	Labels, Reviewers, Reviews []string
 	Comments                   []string
@@ -92,6 +92,7 @@ func (s *Server) add(added PullRequest) *pull {
 	if added.Created.IsZero() {
 		added.Created = s.now()
 	}
+	added.Updated = added.Created
 	p := &pull{PullRequest: added}
 	s.pulls = append(s.pulls, p)
 	return p
@@ -197,8 +198,8 @@ func (s *Server) find(number int64) *pull {
 
 // refresh reads the head of an open pull request.
 func (s *Server) refresh(p *pull) {
-	if sha, exists := s.resolve(p.Head); exists && p.State == Open && !p.FromFork {
-		p.HeadSHA = sha
+	if sha, exists := s.resolve(p.Head); exists && p.State == Open && !p.FromFork && sha != p.HeadSHA {
+		p.HeadSHA, p.Updated = sha, s.now()
 	}
 }
 

@@ -91,11 +91,14 @@ func (g *gitea) convert(p *giteaPullRequest) *PullRequest {
 	return converted
 }
 
-// list implements api. The API has no filter for the head, and old versions have none for the base.
+// list implements api. The API has no filter for the head, and old versions have none for the base. Open ones are listed by their last
+// update, because a push is one: however many are open, that of a branch which was just pushed is among the first. The request for a pull
+// request by its branches is not used, because it returns any of them, such as one that was merged long ago.
 func (g *gitea) list(ctx context.Context, op string, filter filter, page page) ([]*PullRequest, bool, error) {
 	query := url.Values{"state": {"all"}, "base_branch": {filter.base}}
 	if filter.open {
 		query.Set("state", "open")
+		query.Set("sort", "recentupdate")
 	}
 	var received list[giteaPullRequest]
 	header, err := g.do(ctx, call{

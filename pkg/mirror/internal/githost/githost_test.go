@@ -375,3 +375,19 @@ func TestRefusedReviewersAndLabels(t *testing.T) {
 		}
 	})
 }
+
+// TestExistingAmongMany has more open pull requests to the base than are read. That of a branch which was just pushed is found.
+func TestExistingAmongMany(t *testing.T) {
+	forEachKind(t, func(f *fixture) {
+		first := f.create(f.content())
+		for i := range 1001 {
+			f.Add(githosttest.PullRequest{Head: fmt.Sprintf("other-%d", i), Base: githosttest.Base, Title: "other"})
+		}
+		f.clock.Step(time.Minute)
+		f.Push(branch, "2222222222222222222222222222222222222222")
+		second, err := f.host.Create(f.Context(), branch, githosttest.Base, f.content())
+		if err != nil || second.Number != first.Number {
+			f.Errorf("Create returns %+v, %v, want the pull request %d", second, err, first.Number)
+		}
+	})
+}
