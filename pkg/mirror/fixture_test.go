@@ -40,6 +40,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/table"
 	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/githosttest"
 )
 
 func TestMain(m *testing.M) {
@@ -65,6 +66,12 @@ type fixture struct {
 	// installation identifies the installation, leases configures the Leases of branches.
 	installation string
 	leases       Leases
+	// hostPatience bounds the requests to a Git host in one cycle.
+	hostPatience time.Duration
+	// api is the Git host for pull requests; nil if there is none.
+	api *githosttest.Server
+	// hostUnlimited is set if requests to a Git host end with the process only.
+	hostUnlimited bool
 	// pollInterval is how often the remote is polled without a trigger.
 	pollInterval time.Duration
 	// retry is the delay after the first error.
@@ -112,7 +119,7 @@ func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 // furtherFixture is newFixture for a test that already has a fixture.
 func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
-	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, pollInterval: time.Hour,
+	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, hostPatience: testkit.Timeout, pollInterval: time.Hour,
 		retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100), bypassed: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.process), newGitFront(t, s.process)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
@@ -164,7 +171,7 @@ func (s *fixture) start() {
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 		marks: marking{s.hash}, proposals: &proposal.Log{Table: store.Table("proposals")}, host: s.host,
-		proposalInterval: 10 * time.Millisecond,
+		proposalInterval: 10 * time.Millisecond, hostPatience: s.hostPatience,
 	}
 	if s.openFiles != nil {
 		m.services.memory = memory{s.openFiles()}

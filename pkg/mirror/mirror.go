@@ -135,7 +135,7 @@ func (m *mirror) newServices(lister lister) *branchServices {
 		pushes: &pushLog{table: m.shared.Store.Table("pushes")}, history: config.History, lister: lister,
 		memory: memory{config.Files}, marks: marking{config.Hash},
 		identity: config.Identity, limits: config.Limits, namespaces: m.shared.Namespaces.Get,
-		proposals: &proposal.Log{Table: m.shared.Store.Table("proposals")}, host: m.host, proposalInterval: proposalInterval,
+		proposals: &proposal.Log{Table: m.shared.Store.Table("proposals")}, host: m.host, proposalInterval: proposalInterval, hostPatience: hostPatience,
 		remote: m.remote, signer: m.repositories.signer, running: m.watches.running, starting: m.watches.starting, event: m.event,
 		changed: func() { signal(m.publish) }, recheck: m.checks.queue.Add,
 		names: m.registry.names, unserved: m.registry.unserved, claimed: m.registry.claimed, author: m.router.authors.joiner.Find,

@@ -50,7 +50,7 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 			return time.Time{}, stored
 		}
 		p.failed(ctx, m, err)
-		return p.retryAt, nil
+		return p.retryAt, ctx.Err()
 	}
 	if p.record.Open() && p.checkAt.IsZero() {
 		return time.Now(), nil
@@ -106,19 +106,6 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	if delivery == nil || done && len(p.record.Left) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, hostPatience)
-	defer cancel()
-	host, elsewhere, err := p.client(ctx)
-	if err != nil {
-		return err
-	}
-	if elsewhere {
-		p.checkAt = time.Time{} // The next cycle settles that.
-		return nil
-	}
-	if err := p.closeLeft(ctx, m, host); err != nil || done {
-		return err
-	}
 	about := proposal.About{
 		Destination: m.destination.key.String(), Cluster: p.cluster(), Folder: m.plan.object.Spec.BaseFolder,
 		Title: delivery.Title, Body: delivery.Body,
@@ -126,9 +113,23 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	content := githost.Content{
 		Title: about.TitleText(), Body: about.BodyText(changes), Labels: delivery.Labels, Reviewers: delivery.Reviewers, Draft: delivery.Draft,
 	}
-	if !open {
-		return p.create(ctx, m, host, content)
-	}
+	return p.atHost(ctx, func(ctx context.Context, host githost.Host) error {
+		if p.isElsewhere() {
+			p.checkAt = time.Time{} // The next cycle settles that.
+			return nil
+		}
+		if err := p.closeLeft(ctx, m, host); err != nil || done {
+			return err
+		}
+		if !open {
+			return p.create(ctx, m, host, content)
+		}
+		return p.refresh(ctx, m, host, content, len(changes) == 0)
+	})
+}
+
+// refresh updates the open pull request, or closes it if there is no difference.
+func (p *proposer) refresh(ctx context.Context, m member, host githost.Host, content githost.Content, isEqual bool) error {
 	current, err := host.Get(ctx, p.record.Number)
 	switch {
 	case err != nil:
@@ -136,7 +137,7 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 	case current.State != githost.Open:
 		p.checkAt = time.Time{} // The next cycle settles its end.
 		return nil
-	case len(changes) == 0:
+	case isEqual:
 		return p.closeEqual(ctx, m, host)
 	}
 	return p.update(ctx, host, current, content)

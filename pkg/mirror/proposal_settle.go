@@ -28,6 +28,7 @@ func (p *proposer) settle(ctx context.Context, members []member) error {
 		return nil
 	}
 	m, branch := members[0], p.remote.branch
+	p.left = p.patience
 	if p.record.Anew {
 		return p.leavePlace(ctx)
 	}
@@ -84,7 +85,11 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	if !known || !missing && !behind && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
 		return nil
 	}
-	found, err := p.find(ctx)
+	var found *githost.PullRequest
+	err := p.atHost(ctx, func(ctx context.Context, host githost.Host) (err error) {
+		found, err = p.find(ctx, host)
+		return err
+	})
 	if err != nil {
 		return p.failedCheck(ctx, m, missing, err)
 	}
@@ -128,6 +133,9 @@ func (p *proposer) failedCheck(ctx context.Context, m member, missing bool, err 
 	if missing {
 		return fmt.Errorf("the branch does not exist any more, and its pull request cannot be read: %w", err)
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	return nil
 }
 
@@ -136,14 +144,8 @@ const creationSkew = 10 * time.Minute
 
 // find returns the newest pull request of the record; nil if it began to open one that does not exist, or another host is configured
 // now, which has none.
-func (p *proposer) find(ctx context.Context) (*githost.PullRequest, error) {
-	ctx, cancel := context.WithTimeout(ctx, hostPatience)
-	defer cancel()
-	host, elsewhere, err := p.client(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if elsewhere { // Its numbers are others.
+func (p *proposer) find(ctx context.Context, host githost.Host) (*githost.PullRequest, error) {
+	if p.isElsewhere() { // Its numbers are others.
 		return host.Newest(ctx, p.key.branch, p.key.base, p.record.Opened.Add(-creationSkew))
 	}
 	if p.record.Open() {

@@ -26,8 +26,9 @@ import (
 // requests.
 const proposalInterval = 10 * time.Second
 
-// hostPatience bounds the requests to the host in one cycle, as remotePatience does for the remote.
-const hostPatience = 2 * time.Minute
+// hostPatience bounds the requests to the host in one cycle. Changes of the branch wait meanwhile, those of other branches do not. It is
+// what githost allows for one request, which is more than a host needs: GitHub ends a request after 10 seconds (docs.github.com, Timeouts).
+const hostPatience = 30 * time.Second
 
 // maxOwn is the number of own commits that are stored although the branch does not have them.
 const maxOwn = 100
@@ -48,6 +49,8 @@ type proposer struct {
 	// connect returns the client of the host with its current credentials. address is that of the last one.
 	connect func(context.Context, branchKey) (githost.Host, error)
 	address string
+	// aside calls a function that waits for the host, without the slot of the branch.
+	aside func(ctx context.Context, call func() error) error
 	// cluster is the name of the cluster in texts.
 	cluster func() string
 	// changed requests an update of conditions; event records an Event of a destination.
@@ -55,6 +58,8 @@ type proposer struct {
 	event   func(destination *v1alpha1.GitDestination, eventType, reason, message string)
 	// interval is proposalInterval, poll how often the host is asked without a trigger.
 	interval, poll time.Duration
+	// patience is hostPatience, and left what is left of it in this cycle.
+	patience, left time.Duration
 
 	// uid is the destination of record and stored; empty before they have been read.
 	uid    types.UID
@@ -83,9 +88,11 @@ type branchState struct {
 	generation int64
 }
 
-func newProposer(key branchKey, services *branchServices, remote *remoteBranch, lease *branchLease) *proposer {
+func newProposer(
+	key branchKey, services *branchServices, remote *remoteBranch, lease *branchLease, aside func(context.Context, func() error) error,
+) *proposer {
 	return &proposer{
-		key: key, log: services.proposals, remote: remote, lease: lease, connect: services.host,
+		key: key, log: services.proposals, remote: remote, lease: lease, connect: services.host, aside: aside, patience: services.hostPatience,
 		cluster: func() string { return services.identity.ClusterUID },
 		changed: services.changed, event: services.event, interval: services.proposalInterval, poll: services.pollInterval,
 		retry: services.retry, backoff: newBackoff(services.retry),
@@ -136,14 +143,25 @@ func (p *proposer) syncRequested(m member) {
 	})
 }
 
-// client returns the client of the host. elsewhere is set if the pull request of the record is at another host.
-func (p *proposer) client(ctx context.Context) (host githost.Host, elsewhere bool, err error) {
-	host, err = p.connect(ctx, p.key)
-	if err != nil {
-		return nil, false, err
-	}
-	p.address = host.Address()
-	return host, p.record.Open() && p.record.Host != "" && p.record.Host != p.address, nil
+// atHost calls the host, for as long as is left in this cycle.
+func (p *proposer) atHost(ctx context.Context, call func(context.Context, githost.Host) error) error {
+	return p.aside(ctx, func() error {
+		began := time.Now()
+		defer func() { p.left -= time.Since(began) }()
+		ctx, cancel := context.WithTimeout(ctx, p.left)
+		defer cancel()
+		host, err := p.connect(ctx, p.key)
+		if err != nil {
+			return err
+		}
+		p.address = host.Address()
+		return call(ctx, host)
+	})
+}
+
+// isElsewhere reports whether the pull request of the record is at another host than the last one.
+func (p *proposer) isElsewhere() bool {
+	return p.record.Open() && p.record.Host != "" && p.record.Host != p.address
 }
 
 // opened records a pull request that is open, or was.

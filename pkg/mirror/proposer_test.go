@@ -27,28 +27,27 @@ import (
 const head = "slipstream/shop/main"
 
 // proposing is a fixture whose destination proposes its changes to main at a Git host.
-type proposing struct {
-	*fixture
-	api *githosttest.Server
-}
+type proposing struct{ *fixture }
 
 // newProposing starts a mirror that proposes to main, which has the file docs.
 func newProposing(t *testing.T, kind githosttest.Kind, prepare ...func(*fixture)) *proposing {
 	t.Helper()
-	p := &proposing{}
-	p.fixture = newFixture(t, append([]func(*fixture){perChange, func(s *fixture) {
-		p.fixture = s
-		p.api = githosttest.New(t, kind, githosttest.WithBranches(func(branch string) (string, bool) {
+	return &proposing{newFixture(t, append([]func(*fixture){perChange, func(s *fixture) {
+		s.api = githosttest.New(t, kind, githosttest.WithBranches(func(branch string) (string, bool) {
 			sha, err := s.run("rev-parse", "--verify", "refs/heads/"+branch)
 			return sha, err == nil
 		}))
 		s.pollInterval = 50 * time.Millisecond
 		s.host = func(context.Context, branchKey) (githost.Host, error) {
+			transport := s.api.Client().Transport
+			if s.hostUnlimited {
+				transport = unlimited{s, transport}
+			}
 			return githost.New(githost.Options{
-				Kind: githost.Kind(p.api.Kind()), RepoURL: p.api.RepoURL, APIURL: p.api.APIURL,
-				Client: &http.Client{Transport: dying{s.process, p.api.Client().Transport}},
+				Kind: githost.Kind(s.api.Kind()), RepoURL: s.api.RepoURL, APIURL: s.api.APIURL,
+				Client: &http.Client{Transport: dying{s.process, transport}},
 				Token: func(context.Context) (githost.Token, error) {
-					return githost.Token{Value: githosttest.Token, Basic: p.api.Kind() == githosttest.AzureDevOps}, nil
+					return githost.Token{Value: githosttest.Token, Basic: s.api.Kind() == githosttest.AzureDevOps}, nil
 				},
 			})
 		}
@@ -69,8 +68,7 @@ func newProposing(t *testing.T, kind githosttest.Kind, prepare ...func(*fixture)
 		s.mustRun("-C", seed, "add", "--all")
 		s.mustRun("-C", seed, "commit", "--quiet", "--message=first")
 		s.mustRun("-C", seed, "push", "--quiet", "origin", "HEAD:main")
-	}}, prepare...)...)
-	return p
+	}}, prepare...)...)}
 }
 
 // dying is a transport that fails once the process is dead, and at which the process can die.

@@ -61,6 +61,8 @@ type branchServices struct {
 	host      func(context.Context, branchKey) (githost.Host, error)
 	// proposalInterval is the shortest time between two updates of a pull request.
 	proposalInterval time.Duration
+	// hostPatience bounds the requests to a Git host in one cycle.
+	hostPatience time.Duration
 	// retry is the delay after the first error.
 	retry time.Duration
 	// pollInterval is how often the remote is polled without a trigger.

@@ -79,6 +79,17 @@ func (b *branchSlot) giveWay(ctx context.Context) error {
 	return b.acquire(ctx)
 }
 
+// without calls a function without the slot, so that other branches are written meanwhile. If the slot cannot be acquired again, the error
+// is that of ctx.
+func (b *branchSlot) without(ctx context.Context, call func() error) error {
+	b.giveBack()
+	err := call()
+	if ended := b.acquire(ctx); ended != nil {
+		return ended
+	}
+	return err
+}
+
 // contended reports whether other branches wait for the slot.
 func (b *branchSlot) contended() bool {
 	return b.slots.all.Contended() || b.repository.Contended()

@@ -68,7 +68,9 @@ func newWorker(key branchKey, services *branchServices) *worker {
 	pushes := &pushes{key: key, log: services.pushes, history: services.history, oldest: w.oldest}
 	w.recovery = &recovery{pushes: pushes, outbox: services.outbox, destinations: w.concerned}
 	stager := &stager{remote: w.remote, markers: w.markers, history: services.history, memory: services.memory}
-	w.proposer = newProposer(key, services, w.remote, w.lease)
+	w.proposer = newProposer(key, services, w.remote, w.lease, func(ctx context.Context, call func() error) error {
+		return w.slot.without(ctx, call)
+	})
 	pusher := &pusher{
 		proposer: w.proposer, remote: w.remote, lease: w.lease, race: race, pushes: pushes, outbox: services.outbox, folders: w.folders, markers: w.markers,
 		event: services.event, changed: services.changed,

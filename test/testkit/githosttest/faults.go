@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -45,6 +46,8 @@ func Respond(status int, body string, header ...string) Fault {
 type faults struct {
 	// always gets all requests.
 	always Fault
+	// release ends the requests that hang; nil if there never were any.
+	release func()
 	// at counts the requests until the one that gets the fault next, 0 if there is none.
 	at     int
 	next   Fault
@@ -63,12 +66,34 @@ func (s *Server) Always(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.faults.always = fault
+	if s.faults.release != nil {
+		s.faults.release()
+	}
 }
 
 // Down makes the host close all connections.
 func (s *Server) Down() { s.Always(Drop) }
 
-// Up ends what Always, Down and RateLimit began.
+// Hang makes the host accept all requests and not respond to them, until Up is called. The channel is closed when one hangs.
+func (s *Server) Hang() <-chan struct{} {
+	up, hangs := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(hangs) })
+	s.Always(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // Only then the server notices that the client disconnects.
+		first()
+		select {
+		case <-up:
+		case <-r.Context().Done():
+		}
+		Drop(w, r)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults.release = sync.OnceFunc(func() { close(up) })
+	return hangs
+}
+
+// Up ends what Always, Down, Hang and RateLimit began.
 func (s *Server) Up() { s.Always(nil) }
 
 // RateLimit makes the host refuse all requests, as it does when too many were made. The limit ends after a time.

@@ -5,7 +5,7 @@
 //
 // Routes, statuses, names of fields, headers of pages and errors follow the published schemas of the hosts and, for Gitea, its source. A
 // request with a field or a parameter that the schema does not have fails the test. A test acts as the users who review with Merge,
-// CloseBy, Review and others, and makes the host fail with FailAt, Always and RateLimit.
+// CloseBy, Review and others, and makes the host fail with FailAt, Always, Hang and RateLimit.
 package githosttest
 
 import (

@@ -1,0 +1,70 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package mirror
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit/githosttest"
+)
+
+// unlimited is a transport whose requests end with the process, and not before.
+type unlimited struct {
+	*fixture
+	http.RoundTripper
+}
+
+// RoundTrip makes the request.
+func (u unlimited) RoundTrip(request *http.Request) (*http.Response, error) {
+	return u.RoundTripper.RoundTrip(request.WithContext(u.ctx))
+}
+
+// TestOthersArePushedWhileTheHostHangs has the host of a pull request accept a request and never respond. The only slot is not held
+// meanwhile, so that another destination is pushed.
+func TestOthersArePushedWhileTheHostHangs(t *testing.T) {
+	for _, call := range []string{"check", "publish"} {
+		t.Run(call, func(t *testing.T) {
+			p := newProposing(t, githosttest.Gitea, onBranch("plain", "plain", "plain"), func(s *fixture) {
+				s.in.repositories[0].Spec.AllowedBranches = []string{"*", "slipstream/*/*"}
+				s.limits.Workers, s.hostUnlimited = 1, true
+			})
+			if call == "check" {
+				p.cluster.put(configMap("first"), "1")
+				p.proposed(1, 1)
+			}
+			hangs := p.api.Hang()
+			if call == "publish" {
+				p.cluster.put(configMap("first"), "1")
+			}
+			<-hangs
+			p.cluster.put(configMap("second"), "1")
+			p.holds("plain", "plain", inShop)
+			p.waitReady("plain", v1alpha1.ReasonSucceeded)
+			p.api.Up()
+			p.proposed(1, 2)
+		})
+	}
+}
+
+// TestHostHangs checks that a request to the host ends, that the condition says why, and that the pull request follows once the host
+// responds again. The branch has all changes meanwhile.
+func TestHostHangs(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub, func(s *fixture) { s.hostPatience = time.Second })
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.api.Hang()
+	failed := p.waitReady("main", v1alpha1.ReasonProposalFailed)
+	if !strings.Contains(failed.Message, "has not answered within") {
+		t.Errorf("message %q", failed.Message)
+	}
+	p.cluster.put(configMap("b"), "1")
+	p.holds(head, "clusters/a", inShop)
+	p.api.Up()
+	p.proposed(1, 2)
+	p.waitReady("main", v1alpha1.ReasonSucceeded)
+}
