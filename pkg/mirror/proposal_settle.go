@@ -80,10 +80,14 @@ func (p *proposer) refuseForeign() error {
 // check asks the host for the pull request if that is due, or the branch is missing, and settles one that has ended.
 func (p *proposer) check(ctx context.Context, m member) error {
 	// A base that has moved may have got what is proposed.
-	missing, behind := p.remote.branch.Missing(), p.remote.branch.Behind()
+	now, missing := time.Now(), p.remote.branch.Missing()
+	behind := p.remote.branch.Behind() && !now.Before(p.rebaseAt)
 	known := p.record.Open() || !p.record.Creating.IsZero()
-	if !known || !missing && !behind && (time.Now().Before(p.checkAt) || time.Now().Before(p.retryAt)) {
+	switch waits := now.Before(p.retryAt); {
+	case !known, !missing && !behind && (waits || now.Before(p.checkAt)):
 		return nil
+	case waits && p.limited != nil:
+		return withoutCheck(missing, p.limited)
 	}
 	var found *githost.PullRequest
 	err := p.atHost(ctx, func(ctx context.Context, host githost.Host) (err error) {
@@ -127,14 +131,19 @@ func (p *proposer) check(ctx context.Context, m member) error {
 	return nil
 }
 
-// failedCheck records an error of the host. Without the branch it must be known whether its pull request was merged.
+// failedCheck records an error of the host.
 func (p *proposer) failedCheck(ctx context.Context, m member, missing bool, err error) error {
-	p.failed(ctx, m, err)
-	if missing {
-		return fmt.Errorf("the branch does not exist any more, and its pull request cannot be read: %w", err)
-	}
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	p.failed(ctx, m, err)
+	return withoutCheck(missing, err)
+}
+
+// withoutCheck returns what follows from an error of the host. Without the branch it must be known whether its pull request was merged.
+func withoutCheck(missing bool, err error) error {
+	if missing {
+		return fmt.Errorf("the branch does not exist any more, and its pull request cannot be read: %w", err)
 	}
 	return nil
 }

@@ -73,8 +73,8 @@ type proposer struct {
 	backoff wait.Backoff
 	// retryAt is the time of the next attempt after an error; zero without one.
 	retryAt time.Time
-	// limited is set if the host limits requests until then.
-	limited bool
+	// limited is the error of a host that limits requests until then; nil if it does not.
+	limited error
 	// rebaseRefused is why the remote does not let the branch be rebased; zero if it does. It is tried again at rebaseAt.
 	rebaseRefused conditions.Reason
 	rebaseAt      time.Time
@@ -127,7 +127,7 @@ func (p *proposer) restore(ctx context.Context, members []member) error {
 // checkNow lets the host be asked at once, unless it limits requests.
 func (p *proposer) checkNow() {
 	p.checkAt = time.Time{}
-	if !p.limited {
+	if p.limited == nil {
 		p.retryAt = time.Time{}
 	}
 }
@@ -253,7 +253,10 @@ func (p *proposer) failed(ctx context.Context, m member, err error) {
 	if errors.As(err, &refusal) && refusal.RetryAfter > delay {
 		delay = refusal.RetryAfter
 	}
-	p.limited = refusal != nil && refusal.Kind == githost.RateLimited
+	p.limited = nil
+	if refusal != nil && refusal.Kind == githost.RateLimited {
+		p.limited = err
+	}
 	p.retryAt = time.Now().Add(delay)
 	klog.FromContext(ctx).Error(err, "Failed to serve the pull request", "retryAfter", delay.Round(time.Millisecond))
 	countRetry(err)
@@ -268,7 +271,7 @@ func (p *proposer) failed(ctx context.Context, m member, err error) {
 
 // succeeded records that the pull request is up to date.
 func (p *proposer) succeeded(m member, changes int) {
-	p.backoff, p.retryAt, p.limited = newBackoff(p.retry), time.Time{}, false
+	p.backoff, p.retryAt, p.limited = newBackoff(p.retry), time.Time{}, nil
 	p.setState(m, changes)
 }
 

@@ -4,12 +4,15 @@
 package mirror
 
 import (
+	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/githosttest"
 )
 
@@ -67,4 +70,36 @@ func TestHostHangs(t *testing.T) {
 	p.api.Up()
 	p.proposed(1, 2)
 	p.waitReady("main", v1alpha1.ReasonSucceeded)
+}
+
+// TestBranchIsDeletedWhileTheHostLimitsRequests deletes the branch of an open pull request while the host limits requests. The host gets
+// no request before the time that it names, although the branch waits for it.
+func TestBranchIsDeletedWhileTheHostLimitsRequests(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.api.RateLimit(time.Hour)
+	p.waitReady("main", v1alpha1.ReasonProposalFailed)
+	calls := len(p.api.Calls())
+	var reads atomic.Int64
+	p.git.guard(func(http.ResponseWriter, *http.Request) bool {
+		reads.Add(1)
+		return true
+	})
+	p.mustRun("update-ref", "-d", "refs/heads/"+head)
+	testkit.Eventually(t, "the condition", func() error {
+		if message := p.ready("main").Message; !strings.Contains(message, "cannot be read") || !strings.Contains(message, "limits requests") {
+			return errors.New(message)
+		}
+		return nil
+	})
+	began := reads.Load()
+	testkit.EventuallyTrue(t, "further attempts", func() bool { return reads.Load() >= began+10 })
+	if got := len(p.api.Calls()); got != calls {
+		t.Errorf("%d requests to the host", got-calls)
+	}
+	p.api.Up()
+	p.stop() // Another process does not know the limit.
+	p.start()
+	p.proposed(1, 1)
 }
