@@ -71,7 +71,7 @@ type hostLogin struct {
 	apiURL string
 	// authorities are certificates in PEM form that are trusted beside those of the system.
 	authorities []byte
-	token       func(context.Context) (githost.Token, error)
+	token       func(ctx context.Context, refused string) (githost.Token, error)
 }
 
 // hostLogin returns how to log in at the API. Without a Secret for the API it is as the provider defines.
@@ -112,10 +112,10 @@ func (r *repositories) gitHubLogin(ctx context.Context, config *v1alpha1.GitRepo
 	}, nil
 }
 
-// tokenOf returns the current token of a source.
-func tokenOf(tokens gitrepo.TokenSource) func(context.Context) (githost.Token, error) {
-	return func(ctx context.Context) (githost.Token, error) {
-		value, err := tokens.Token(ctx, "")
+// tokenOf returns the tokens of a source.
+func tokenOf(tokens gitrepo.TokenSource) func(context.Context, string) (githost.Token, error) {
+	return func(ctx context.Context, refused string) (githost.Token, error) {
+		value, err := tokens.Token(ctx, refused)
 		return githost.Token{Value: value}, err
 	}
 }
@@ -140,7 +140,7 @@ func (r *repositories) secretLogin(
 	token, err := hostToken(secret, kind)
 	return hostLogin{
 		apiURL: settings.APIURL, authorities: valueOf(secret, keysAuthority),
-		token: func(context.Context) (githost.Token, error) { return token, nil },
+		token: func(context.Context, string) (githost.Token, error) { return token, nil },
 	}, err
 }
 

@@ -4,9 +4,13 @@
 package mirror
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,8 +20,11 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/gittoken"
 	"github.com/configbutler/slipstream/test/devcluster/gitserver"
+	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/githosttest"
 	"github.com/configbutler/slipstream/test/testkit/logintest"
 )
 
@@ -230,4 +237,59 @@ func TestAppIsSuspendedAndItsKeyRotated(t *testing.T) {
 	for len(s.warned) > 0 {
 		hides(t, <-s.warned)
 	}
+}
+
+// proposingByApp moves the repository of a fixture to GitHub, where an app opens the pull requests, too.
+func proposingByApp(g **logintest.GitHub) func(*fixture) {
+	return func(s *fixture) {
+		onGitHub(g)(s)
+		target, err := url.Parse(s.api.APIURL)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		(*g).ServePullRequests(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.URL.Host = target.Scheme, target.Host
+			r.Out.URL.Path = strings.Replace(r.In.URL.Path, "/acme/shop", "/acme/clusters", 1)
+			r.Out.Header.Set("Authorization", "Bearer "+githosttest.Token)
+		}})
+		s.host = func(ctx context.Context, _ branchKey) (githost.Host, error) {
+			return s.repositories.host(ctx, s.in.repositories[0])
+		}
+	}
+}
+
+// TestProposalsOfApp opens and updates a pull request with the tokens of an app, which end early and lose a permission.
+func TestProposalsOfApp(t *testing.T) {
+	var g *logintest.GitHub
+	p := newProposing(t, githosttest.GitHub, proposingByApp(&g))
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	mayPropose := func(permissions map[string]string) bool { return permissions["pull_requests"] == "write" }
+	if requested := g.Requested(); !slices.ContainsFunc(requested, mayPropose) || mayPropose(requested[0]) {
+		t.Errorf("tokens with the permissions %v: only those for the API need pull_requests", requested)
+	}
+
+	g.Revoke()
+	p.cluster.put(configMap("b"), "1")
+	p.proposed(1, 2)
+	p.ahead.Add(int64(2 * time.Hour)) // The tokens have ended.
+	p.cluster.put(configMap("c"), "1")
+	p.proposed(1, 3)
+
+	g.Change(logintest.Installation{Permissions: map[string]string{"contents": "write", "metadata": "read"}})
+	g.Revoke()
+	p.cluster.put(configMap("d"), "1")
+	p.holds(head, "clusters/a", inShop)
+	testkit.Eventually(t, "the missing permission", func() error {
+		ready := p.ready("main")
+		if !strings.Contains(ready.Message, "permission") {
+			return fmt.Errorf("%s: %s", ready.Reason, ready.Message)
+		}
+		hides(t, ready.Message)
+		return nil
+	})
+	g.Change(logintest.Installation{Permissions: map[string]string{"contents": "write", "pull_requests": "write", "metadata": "read"}})
+	p.proposed(1, 4)
+	p.waitReady("main", v1alpha1.ReasonSucceeded)
+	hides(t, p.logged())
 }

@@ -46,7 +46,7 @@ func newProposing(t *testing.T, kind githosttest.Kind, prepare ...func(*fixture)
 			return githost.New(githost.Options{
 				Kind: githost.Kind(s.api.Kind()), RepoURL: s.api.RepoURL, APIURL: s.api.APIURL,
 				Client: &http.Client{Transport: dying{s.process, transport}},
-				Token: func(context.Context) (githost.Token, error) {
+				Token: func(context.Context, string) (githost.Token, error) {
 					return githost.Token{Value: githosttest.Token, Basic: s.api.Kind() == githosttest.AzureDevOps}, nil
 				},
 			})

@@ -116,7 +116,7 @@ func (a *Azure) serveToken(w http.ResponseWriter, r *http.Request) {
 		refuse(http.StatusUnauthorized, "invalid_client",
 			"AADSTS700213: No matching federated identity record found for presented assertion subject.")
 	default:
-		value, _ := a.issue("", entraLifetime)
+		value, _ := a.issue("", entraLifetime, nil)
 		_ = json.NewEncoder(w).Encode(map[string]any{
 			"token_type": "Bearer", "expires_in": int(entraLifetime.Seconds()), "ext_expires_in": int(entraLifetime.Seconds()), "access_token": value,
 		})

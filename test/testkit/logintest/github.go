@@ -41,6 +41,8 @@ type GitHub struct {
 	now    func() time.Time
 	public *rsa.PublicKey
 	git    http.Handler
+	// pulls serves the pull requests of the repository; nil if there are none.
+	pulls http.Handler
 
 	mu sync.Mutex
 	// repositories are those of the installation, permissions what it grants.
@@ -64,6 +66,9 @@ func NewGitHub(t testing.TB, now func() time.Time, git http.Handler, account str
 		permissions: map[string]string{"contents": "write", "pull_requests": "write", "metadata": "read"},
 	}
 }
+
+// ServePullRequests serves requests to the API of a repository with a handler, if they have a token that may write pull requests.
+func (g *GitHub) ServePullRequests(handler http.Handler) { g.pulls = handler }
 
 // Change changes the installation.
 func (g *GitHub) Change(change Installation) {
@@ -114,6 +119,10 @@ func (g *GitHub) Requested() []map[string]string {
 func (g *GitHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", g.now().UTC().Format(http.TimeFormat))
 	if path, found := strings.CutPrefix(r.URL.Path, gitHubAPI); found {
+		if repository, found := strings.CutPrefix(path, "/repos"); found && g.pulls != nil {
+			g.servePulls(w, r, repository)
+			return
+		}
 		g.serveAPI(w, r, path)
 		return
 	}
@@ -129,6 +138,18 @@ func say(w http.ResponseWriter, status int, message string) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(map[string]string{"message": message, "documentation_url": "https://docs.github.com/rest"})
+}
+
+func (g *GitHub) servePulls(w http.ResponseWriter, r *http.Request, path string) {
+	value, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	switch {
+	case !g.accepts(value, path):
+		say(w, http.StatusUnauthorized, "Bad credentials")
+	case g.permissionsOf(value)["pull_requests"] != "write":
+		say(w, http.StatusForbidden, "Resource not accessible by integration")
+	default:
+		g.pulls.ServeHTTP(w, r)
+	}
 }
 
 var tokenPath = regexp.MustCompile(`^/app/installations/([^/]+)/access_tokens$`)
@@ -216,7 +237,7 @@ func (g *GitHub) serveToken(w http.ResponseWriter, r *http.Request) {
 	}
 	g.requested = append(g.requested, body.Permissions)
 	name := g.Account + "/" + body.Repositories[0]
-	value, end := g.issue(name, g.lifetime)
+	value, end := g.issue(name, g.lifetime, body.Permissions)
 	w.WriteHeader(http.StatusCreated)
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"token": value, "expires_at": end.UTC().Format(time.RFC3339), "permissions": body.Permissions,

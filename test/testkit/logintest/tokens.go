@@ -27,22 +27,23 @@ type tokens struct {
 
 // token is a token that is valid until it ends.
 type token struct {
-	repository string
-	end        time.Time
-	uses       int
+	repository  string
+	permissions map[string]string
+	end         time.Time
+	uses        int
 }
 
 func newTokens(prefix string, now func() time.Time) *tokens {
 	return &tokens{prefix: prefix, now: now, issued: map[string]*token{}}
 }
 
-// issue returns a new token for a repository, or for all if it is empty.
-func (t *tokens) issue(repository string, lifetime time.Duration) (string, time.Time) {
+// issue returns a new token for a repository, or for all if it is empty, with permissions.
+func (t *tokens) issue(repository string, lifetime time.Duration, permissions map[string]string) (string, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count++
 	value, end := fmt.Sprintf("%s%036d", t.prefix, t.count), t.now().Add(lifetime)
-	t.issued[value] = &token{repository: repository, end: end}
+	t.issued[value] = &token{repository: repository, permissions: permissions, end: end}
 	return value, end
 }
 
@@ -85,6 +86,16 @@ func (t *tokens) accepts(value, path string) bool {
 	}
 	found.uses++
 	return found.repository == "" || strings.HasPrefix(path, "/"+found.repository+"/") || strings.HasPrefix(path, "/"+found.repository+".git/")
+}
+
+// permissionsOf returns the permissions of a token.
+func (t *tokens) permissionsOf(value string) map[string]string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if found, ok := t.issued[value]; ok {
+		return found.permissions
+	}
+	return nil
 }
 
 // refuse refuses a Git request. It quotes the credentials, as servers should not.

@@ -35,7 +35,7 @@ type client struct {
 	kind  Kind
 	base  *url.URL
 	http  *http.Client
-	token func(context.Context) (Token, error)
+	token func(ctx context.Context, refused string) (Token, error)
 	clock clock.PassiveClock
 }
 
@@ -72,10 +72,26 @@ type call struct {
 // do makes a request and returns the header of the response, if its status is a success. Every error is an *Error, except those of
 // the function that returns the token.
 func (c *client) do(ctx context.Context, call call) (http.Header, error) {
-	token, err := c.token(ctx)
+	token, err := c.token(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", call.op, err)
 	}
+	header, err := c.attempt(ctx, call, token)
+	if failed, ok := errors.AsType[*Error](err); !ok || failed.Kind != Unauthorized {
+		return header, err
+	}
+	renewed, renewErr := c.token(ctx, token.Value)
+	switch {
+	case renewErr != nil:
+		return nil, fmt.Errorf("%s: %w", call.op, renewErr)
+	case renewed == token:
+		return header, err
+	}
+	return c.attempt(ctx, call, renewed)
+}
+
+// attempt makes a request with a token.
+func (c *client) attempt(ctx context.Context, call call, token Token) (http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
 	request, err := c.request(ctx, call, token)

@@ -104,9 +104,37 @@ func TestTokens(t *testing.T) {
 func TestTokenError(t *testing.T) {
 	forEachKind(t, func(f *fixture) {
 		refused := errors.New("the App is suspended")
-		host := f.newHost(githost.Options{Token: func(context.Context) (githost.Token, error) { return githost.Token{}, refused }})
+		host := f.newHost(githost.Options{Token: func(context.Context, string) (githost.Token, error) { return githost.Token{}, refused }})
 		if _, err := host.Get(f.Context(), 1); !errors.Is(err, refused) || len(f.Calls()) > 0 {
 			f.Errorf("Get returns %v after %v", err, f.Calls())
+		}
+	})
+}
+
+// TestRefusedToken checks that a request whose token the host refuses is repeated once, if there is another token.
+func TestRefusedToken(t *testing.T) {
+	forEachKind(t, func(f *fixture) {
+		f.create(f.content())
+		isBasic := f.Kind() == githosttest.AzureDevOps
+		for next, calls := range map[string]int{"revoked": 1, "revoked, too": 2, githosttest.Token: 0} {
+			host := f.newHost(githost.Options{Token: func(_ context.Context, refused string) (githost.Token, error) {
+				if refused == "revoked" {
+					return githost.Token{Value: next, Basic: isBasic}, nil
+				}
+				return githost.Token{Value: "revoked", Basic: isBasic}, nil
+			}})
+			before := len(f.Calls())
+			_, err := host.Get(f.Context(), 1)
+			if next == githosttest.Token {
+				if err != nil {
+					f.Error(err)
+				}
+				continue
+			}
+			wantError(f.T, err, githost.Unauthorized, "does not accept the token")
+			if got := len(f.Calls()) - before; got != calls {
+				f.Errorf("%d requests with the next token %q, want %d", got, next, calls)
+			}
 		}
 	})
 }

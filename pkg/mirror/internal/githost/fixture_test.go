@@ -63,8 +63,8 @@ func (f *fixture) newHost(o githost.Options) githost.Host {
 	return host
 }
 
-func token(value githost.Token) func(context.Context) (githost.Token, error) {
-	return func(context.Context) (githost.Token, error) { return value, nil }
+func token(value githost.Token) func(context.Context, string) (githost.Token, error) {
+	return func(context.Context, string) (githost.Token, error) { return value, nil }
 }
 
 // content is what the tests propose.

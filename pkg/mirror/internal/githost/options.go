@@ -25,8 +25,9 @@ type Options struct {
 	// Client makes the requests. Its transport decides which addresses are allowed, on the proxy and on the authorities. Its redirect
 	// policy and its cookies are not used.
 	Client *http.Client
-	// Token returns the credential. It is called before each request and may be called concurrently.
-	Token func(context.Context) (Token, error)
+	// Token returns the credential. It is called before each request and may be called concurrently. refused is the value of one that the
+	// host has refused, or empty: if the credential is another one then, the request is repeated with it.
+	Token func(ctx context.Context, refused string) (Token, error)
 	// Clock is the time with which limits of the host end. The default is the real one.
 	Clock clock.PassiveClock
 }
