@@ -104,11 +104,11 @@ func (s *Sources) Open(ctx context.Context, destination *v1alpha1.GitDestination
 	if !plan.problem.IsZero() {
 		return nil, &reasonError{plan.problem}
 	}
-	remote, err := s.repositories.remote(ctx, config)
+	branch, err := s.branchOf(ctx, destination, plan)
 	if err != nil {
 		return nil, err
 	}
-	branch, err := s.branchOf(ctx, destination, plan)
+	remote, err := s.repositories.remote(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +139,7 @@ func (s *Sources) branchOf(ctx context.Context, destination *v1alpha1.GitDestina
 	case err != nil:
 		return "", fmt.Errorf("read the GitDestinationStatus: %w", err)
 	}
-	if open := record.Status.Proposal; open != nil && open.State == v1alpha1.ProposalOpen {
+	if open := record.Status.Proposal; open != nil && open.State == v1alpha1.ProposalOpen && open.Branch == plan.branch.branch {
 		return plan.branch.branch, nil
 	}
 	return plan.branch.base, nil
