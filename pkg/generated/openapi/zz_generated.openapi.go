@@ -2173,7 +2173,7 @@ func schema_pkg_apis_configbutler_v1alpha1_CommitSigning(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP, and passphrase if the key has one.",
+							Description: "secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP, and passphrase if the key has one. git.asc may have several keys: each commit is signed by the first that can sign then, so that the next key can be added before the current one expires.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
@@ -4706,7 +4706,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitRepoConfigSpec(ref common.Referenc
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the server accepts any, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is anonymous.",
+							Description: "secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the server accepts any, or bearerToken, or tls.crt and tls.key; for ssh: ssh-privatekey (or identity), passphrase if the key has one, ssh-privatekey-cert.pub (or identity-cert.pub) with its SSH certificate if the server wants one, and known_hosts, which is required and may name authorities of host certificates. caBundle (or ca.crt) has the certificates of a private certificate authority. Without a Secret, access is anonymous.",
 							Ref:         ref(v1alpha1.SecretReference{}.OpenAPIModelName()),
 						},
 					},

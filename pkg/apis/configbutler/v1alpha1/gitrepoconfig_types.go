@@ -47,9 +47,10 @@ type GitRepoConfigSpec struct {
 	// +listType=set
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
 	// secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the
-	// server accepts any, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and
-	// known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority.
-	// Without a Secret, access is anonymous.
+	// server accepts any, or bearerToken, or tls.crt and tls.key; for ssh: ssh-privatekey (or identity), passphrase if the
+	// key has one, ssh-privatekey-cert.pub (or identity-cert.pub) with its SSH certificate if the server wants one, and
+	// known_hosts, which is required and may name authorities of host certificates. caBundle (or ca.crt) has the
+	// certificates of a private certificate authority. Without a Secret, access is anonymous.
 	// +optional
 	SecretRef *SecretReference `json:"secretRef,omitempty"`
 	// provider defines how the server logs in. generic: with what the Secret has, as above. github: as a GitHub App, with
@@ -185,7 +186,8 @@ type CommitIdentity struct {
 // CommitSigning configures how commits are signed.
 type CommitSigning struct {
 	// secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP,
-	// and passphrase if the key has one.
+	// and passphrase if the key has one. git.asc may have several keys: each commit is signed by the first that can sign
+	// then, so that the next key can be added before the current one expires.
 	SecretRef SecretReference `json:"secretRef"`
 	// format is SSH or OpenPGP. Defaults to SSH.
 	// +optional

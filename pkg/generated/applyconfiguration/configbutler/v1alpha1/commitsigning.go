@@ -15,7 +15,8 @@ import (
 // CommitSigning configures how commits are signed.
 type CommitSigningApplyConfiguration struct {
 	// secretRef names the Secret with the key, in this namespace: ssh-privatekey (or identity) for SSH, git.asc for OpenPGP,
-	// and passphrase if the key has one.
+	// and passphrase if the key has one. git.asc may have several keys: each commit is signed by the first that can sign
+	// then, so that the next key can be added before the current one expires.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// format is SSH or OpenPGP. Defaults to SSH.
 	Format *configbutlerv1alpha1.SigningFormat `json:"format,omitempty"`

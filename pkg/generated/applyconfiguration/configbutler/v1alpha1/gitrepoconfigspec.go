@@ -23,9 +23,10 @@ type GitRepoConfigSpecApplyConfiguration struct {
 	// GitDestination can use the repository. At most 500.
 	AllowedBranches []string `json:"allowedBranches,omitempty"`
 	// secretRef names the Secret with the credentials, in this namespace. For https: password, and username unless the
-	// server accepts any, or bearerToken; for ssh: ssh-privatekey (or identity), passphrase if the key has one, and
-	// known_hosts, which is required. caBundle (or ca.crt) has the certificates of a private certificate authority.
-	// Without a Secret, access is anonymous.
+	// server accepts any, or bearerToken, or tls.crt and tls.key; for ssh: ssh-privatekey (or identity), passphrase if the
+	// key has one, ssh-privatekey-cert.pub (or identity-cert.pub) with its SSH certificate if the server wants one, and
+	// known_hosts, which is required and may name authorities of host certificates. caBundle (or ca.crt) has the
+	// certificates of a private certificate authority. Without a Secret, access is anonymous.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
 	// provider defines how the server logs in. generic: with what the Secret has, as above. github: as a GitHub App, with
 	// githubAppID, githubAppInstallationID (or githubAppInstallationOwner) and githubAppPrivateKey in the Secret, and
