@@ -13,6 +13,7 @@ import (
 
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/history"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/store/bolt"
@@ -140,9 +141,23 @@ func (o *StorageOptions) ArchiveFolder() string {
 // CacheFolder returns where contents of files in Git are cached.
 func (o *StorageOptions) CacheFolder() string { return filepath.Join(o.DataDir, cacheFolder) }
 
+// rarelyWatched are the resources that hardly any client but this server's controllers watches, or that have few objects.
+var rarelyWatched = []string{
+	"appcatalogs", "catalogworkloads", "clusterwatchrules", "environmentdependencies", "gitdestinations", "gitdestinationstatuses",
+	"gitrepoconfigs", "notificationsinks", "syncpipelines", "syncpolicies", "watchrules",
+}
+
 // complete makes the watch cache keep events for as long as the store keeps its history. Changes have no watch cache: there may be many,
-// and lists of them are read from the store, a page at a time.
+// and lists of them are read from the store, a page at a time. With files, which are in the same process, what is rarely watched has none
+// either, unless --watch-cache-sizes says otherwise: each cache wakes up twice a second.
 func (o *StorageOptions) complete() {
+	if o.Backend == BackendBolt {
+		var sizes []string
+		for _, resource := range rarelyWatched {
+			sizes = append(sizes, v1alpha1.Resource(resource).String()+"#0")
+		}
+		o.Etcd.WatchCacheSizes = append(sizes, o.Etcd.WatchCacheSizes...)
+	}
 	o.Etcd.WatchCacheSizes = append(o.Etcd.WatchCacheSizes, history.Resource.String()+"#0")
 	config := &o.Etcd.StorageConfig
 	config.EventsHistoryWindow = max(config.EventsHistoryWindow, config.CompactionInterval)

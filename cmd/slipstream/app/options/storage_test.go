@@ -6,6 +6,10 @@ package options_test
 import (
 	"testing"
 	"time"
+
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+
+	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
 // TestWorkingStateIsCompactedSooner checks the compaction of the working state. It is written far more often than objects, and no
@@ -31,6 +35,36 @@ func TestArchiveFolder(t *testing.T) {
 	} {
 		if got := parse(t, test.arguments...).Storage.ArchiveFolder(); got != test.want {
 			t.Errorf("%s: records are archived in %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestWatchCaches checks which kinds have a watch cache, unless a flag says otherwise.
+func TestWatchCaches(t *testing.T) {
+	for _, test := range []struct {
+		flag, resource string
+		cached         bool
+	}{
+		{"--storage-backend=bbolt", "environments", true},
+		{"--storage-backend=bbolt", "syncstatuses", true},
+		{"--storage-backend=bbolt", "gitrepoconfigs", false},
+		{"--watch-cache-sizes=gitrepoconfigs.configbutler.ai#100", "gitrepoconfigs", true},
+		{"--watch-cache-sizes=environments.configbutler.ai#0", "environments", false},
+		{"--watch-cache-sizes=changes.configbutler.ai#100", "changes", false},
+		{"--storage-backend=etcd3", "gitrepoconfigs", true},
+		{"--storage-backend=etcd3", "changes", false},
+	} {
+		opts := parse(t, test.flag)
+		if err := opts.Complete(); err != nil {
+			t.Fatal(err)
+		}
+		sizes, err := genericoptions.ParseWatchCacheSizes(opts.Storage.Etcd.WatchCacheSizes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size, set := sizes[v1alpha1.Resource(test.resource)]
+		if cached := !set || size > 0; cached != test.cached {
+			t.Errorf("%s: %s have a watch cache: %t", test.flag, test.resource, cached)
 		}
 	}
 }
