@@ -74,6 +74,8 @@ type fixture struct {
 	hostUnlimited bool
 	// pollInterval is how often the remote is polled without a trigger.
 	pollInterval time.Duration
+	// proposalInterval is the shortest time between two updates of the text of a pull request.
+	proposalInterval time.Duration
 	// retry is the delay after the first error.
 	retry time.Duration
 	// changed is called when the worker requests an update of conditions.
@@ -120,7 +122,8 @@ func newFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 func furtherFixture(t *testing.T, prepare ...func(*fixture)) *fixture {
 	t.Helper()
 	s := &fixture{t: t, cluster: newCluster(), process: &process{}, in: world(), requestTimeout: testkit.Timeout, hostPatience: testkit.Timeout, pollInterval: time.Hour,
-		retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(), warned: make(chan string, 100), bypassed: make(chan string, 100)}
+		proposalInterval: 10 * time.Millisecond, retry: 10 * time.Millisecond, installation: "system/one", secrets: fake.NewClientset(),
+		warned: make(chan string, 100), bypassed: make(chan string, 100)}
 	s.kv, s.git = newStoreKV(t, s.process), newGitFront(t, s.process)
 	s.leases = Leases{Namespace: "system", Duration: 24 * time.Second, Renew: 8 * time.Second}
 	s.backlog = backlogLimit{rows: maxBacklogRows, bytes: maxBacklogBytes}
@@ -171,7 +174,7 @@ func (s *fixture) start() {
 		},
 		slots: newSlots(s.limits.Workers, s.limits.WorkersPerRepository),
 		marks: marking{s.hash}, proposals: &proposal.Log{Table: store.Table("proposals")}, host: s.host,
-		proposalInterval: 10 * time.Millisecond, hostPatience: s.hostPatience,
+		proposalInterval: s.proposalInterval, hostPatience: s.hostPatience,
 	}
 	if s.openFiles != nil {
 		m.services.memory = memory{s.openFiles()}

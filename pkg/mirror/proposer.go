@@ -257,7 +257,7 @@ func (p *proposer) failed(ctx context.Context, m member, err error) {
 	if refusal != nil && refusal.Kind == githost.RateLimited {
 		p.limited = err
 	}
-	p.retryAt = time.Now().Add(delay)
+	p.retryAt, p.updateAt = time.Now().Add(delay), time.Time{} // Updates after an error are spaced by its backoff.
 	klog.FromContext(ctx).Error(err, "Failed to serve the pull request", "retryAfter", delay.Round(time.Millisecond))
 	countRetry(err)
 	state := proposalState{}

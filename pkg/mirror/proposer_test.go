@@ -496,6 +496,21 @@ func TestHostOfProposalsFails(t *testing.T) {
 	p.proposed(1, 2)
 }
 
+// TestHostRefusesBeforeNextUpdate has the host refuse a reviewer long before the next update of the text: that stays visible, and is
+// tried again.
+func TestHostRefusesBeforeNextUpdate(t *testing.T) {
+	p := newProposing(t, githosttest.Gitea, func(s *fixture) {
+		s.proposalInterval = time.Hour
+		s.in.destinations[0].Spec.Delivery.PullRequest.Reviewers = []string{"newcomer"}
+	})
+	p.idle()
+	p.cluster.put(configMap("a"), "1")
+	p.waitReady("main", v1alpha1.ReasonProposalRefused)
+	p.api.AddUser("newcomer")
+	testkit.EventuallyTrue(t, "the reviewer", func() bool { return len(p.api.PullRequests()[0].Reviewers) == 1 })
+	p.waitReady("main", v1alpha1.ReasonSucceeded)
+}
+
 func TestBurstWhileProposalIsOpen(t *testing.T) {
 	const changes = 300
 	p := newProposing(t, githosttest.GitHub)
