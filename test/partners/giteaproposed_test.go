@@ -311,7 +311,7 @@ func stoppedGiteaOfProposals(t *testing.T, s *giteaCluster) {
 func killedWhileProposing(t *testing.T, s *giteaCluster) {
 	const kills, writes = 4, 40
 	p := s.newProposals(t, "killed", "")
-	p.put(t, s.as(t, "alice"), "a", "1")
+	p.put(t, s.as(t, "alice"), "c00", "first")
 	p.proposed(t, 1, 1)
 	users := []kubernetes.Interface{s.as(t, "alice"), s.as(t, "bob"), s.as(t, "carol")}
 	for round := range kills {
