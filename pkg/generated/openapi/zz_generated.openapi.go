@@ -4069,7 +4069,7 @@ func schema_pkg_apis_configbutler_v1alpha1_GitDestinationRecord(ref common.Refer
 					},
 					"branch": {
 						SchemaProps: spec.SchemaProps{
-							Description: "branch that the destination writes.",
+							Description: "branch that the destination writes, or the base of its pull requests.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -39,7 +39,7 @@ type GitDestinationRecord struct {
 	// state summarizes the status in one sentence, such as "Up to date" or "Not mirrored: the remote refused the push".
 	// +optional
 	State string `json:"state,omitempty"`
-	// branch that the destination writes.
+	// branch that the destination writes, or the base of its pull requests.
 	// +optional
 	Branch string `json:"branch,omitempty"`
 	// folder that the destination writes; empty is the repository's root.
