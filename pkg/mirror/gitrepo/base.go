@@ -22,7 +22,8 @@ type base struct {
 	fork Hash
 	// ahead are the commits of the branch that the base lacks, oldest first: first parents only.
 	ahead []aheadCommit
-	// unread is set if ahead is not known, because a push after Rebase has failed. The next refresh reads it.
+	// unread is set if ahead is not what the remote's branch has: after Rebase until its result is pushed, and if that fails. The next
+	// refresh reads it.
 	unread bool
 }
 

@@ -294,6 +294,26 @@ func TestFailedRebaseKeepsCommits(t *testing.T) {
 	})
 }
 
+// TestRebaseThatIsNotPushedKeepsCommits has an error between a rebase and its push.
+func TestRebaseThatIsNotPushedKeepsCommits(t *testing.T) {
+	proposals(t, func(t *testing.T, p *proposal) {
+		p.propose("one", set("cluster/a", "2\n"))
+		p.w.write("docs/x", "2\n")
+		p.w.push("theirs")
+		p.refresh()
+		if _, err := p.Rebase(gitrepo.Hash{}, ours, nil); err != nil {
+			t.Fatal(err)
+		}
+		p.refresh()
+		p.wantProposed("cluster/a changed by bot")
+		p.rebase(gitrepo.Hash{})
+		p.refresh()
+		if p.subjects() != "one" {
+			t.Errorf("commits %q", p.subjects())
+		}
+	})
+}
+
 func TestForeignCommitOnProposedBranch(t *testing.T) {
 	proposals(t, func(t *testing.T, p *proposal) {
 		p.propose("one", set("cluster/a", "2\n"))

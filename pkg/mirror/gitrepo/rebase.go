@@ -40,6 +40,7 @@ func (b *Branch) Rebase(after Hash, owns func(commit Hash) bool, sign func(commi
 	if b.current().root.hash == b.base.root.hash {
 		b.rollback()
 	}
+	b.base.unread = len(b.staged) > 0 // Until they are pushed, the remote's branch has the earlier commits.
 	return tips, nil
 }
 

@@ -166,6 +166,9 @@ func (b *Branch) push(ctx context.Context, moved func(context.Context, map[Hash]
 		}
 		b.staged = b.staged[1:]
 	}
+	if b.base != nil && len(accepted) > 0 {
+		b.base.unread = false
+	}
 	return accepted, nil
 }
 
