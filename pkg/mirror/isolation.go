@@ -88,7 +88,7 @@ func (f *refusals) record(ctx context.Context, rejected *rejectedError) {
 		if len(rejected.members) > 1 {
 			continue
 		}
-		delay := retryDelay(&r.backoff, rejected.error)
+		delay := r.backoff.Step()
 		r.err, r.until, r.generation = rejected.error, time.Now().Add(delay), m.plan.object.Generation
 		klog.FromContext(ctx).Error(rejected.error, "Remote rejected the files of the destination",
 			"destination", d.key, "retryAfter", delay.Round(time.Millisecond))

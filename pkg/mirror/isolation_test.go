@@ -298,7 +298,7 @@ func TestRefusedDestinationStaysApart(t *testing.T) {
 // and that refused credentials are tried less and less often.
 func TestRetriesDuringAnOutage(t *testing.T) {
 	for kind, longest := range map[gitrepo.Kind]time.Duration{
-		gitrepo.Unreachable: outageRetryMax, gitrepo.Rejected: outageRetryMax,
+		gitrepo.Unreachable: outageRetryMax, gitrepo.Rejected: retryMax,
 		gitrepo.Unauthorized: retryMax, gitrepo.NotFound: retryMax,
 	} {
 		backoff := newBackoff(retryMin)

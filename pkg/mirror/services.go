@@ -25,9 +25,9 @@ const (
 	// A failing branch is retried after retryMin, doubling up to retryMax, with a tenth of jitter.
 	retryMin = time.Second
 	retryMax = 5 * time.Minute
-	// outageRetryMax replaces retryMax while the remote is down or rejects what is pushed, so that after an outage of any
-	// length everything is pushed within half a minute. A remote that refuses the credential is asked less often: many lock
-	// out clients that fail again and again.
+	// outageRetryMax replaces retryMax while the remote cannot be reached, or says that it cannot serve requests now, so that
+	// changes are pushed within half a minute after an outage of any length. A remote that does not respond for minutes would
+	// take a worker slot most of the time, and one that refuses requests may lock out a client that repeats them.
 	outageRetryMax = 20 * time.Second
 	// remotePatience is how long a remote may take for one request before it counts as unreachable. Without it a remote
 	// that accepts a connection and sends nothing would block the branch and a worker slot forever.

@@ -172,7 +172,7 @@ func newBackoff(first time.Duration) wait.Backoff {
 func retryDelay(backoff *wait.Backoff, err error) time.Duration {
 	delay := backoff.Step()
 	var git *gitrepo.Error
-	if errors.As(err, &git) && (git.Kind == gitrepo.Unreachable || git.Kind == gitrepo.Rejected) {
+	if errors.As(err, &git) && git.IsOutage() {
 		return min(delay, outageRetryMax)
 	}
 	return delay

@@ -91,6 +91,15 @@ func (r *Remote) failure(ctx context.Context, op string, err error) error {
 	return &Error{Kind: kind, Op: op, Message: text, cause: err}
 }
 
+// IsOutage reports whether the remote could not be reached, or said that it cannot serve requests now. It does not, if the remote has not
+// responded in time, or limits requests.
+func (e *Error) IsOutage() bool {
+	return e.Kind == Unreachable && !errors.Is(e, errTimeout) && !errors.Is(e, errLimited)
+}
+
+// errLimited means that the remote limits requests.
+var errLimited = errors.New("the server limits requests")
+
 // kindOf returns the kind of an error. Every response of a remote is classified where it is read, so an error without a
 // kind is a failure of the connection.
 func kindOf(err error) Kind {

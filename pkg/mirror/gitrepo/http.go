@@ -272,7 +272,9 @@ func refusedByStatus(response *http.Response) error {
 		return refuse(Unauthorized, "the server refuses the credentials: %s", text)
 	case code == http.StatusNotFound || code == http.StatusGone:
 		return refuse(NotFound, "the server knows no such repository: %s", text)
-	case code >= http.StatusInternalServerError || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout:
+	case code == http.StatusTooManyRequests:
+		return &refusal{kind: Unreachable, text: "the server limits requests: " + text, cause: errLimited}
+	case code >= http.StatusInternalServerError || code == http.StatusRequestTimeout:
 		return refuse(Unreachable, "the server cannot answer: %s", text)
 	default:
 		return refuse(Rejected, "the server refuses the request: %s", text)

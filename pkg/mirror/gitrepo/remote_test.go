@@ -154,6 +154,10 @@ func TestErrorKinds(t *testing.T) {
 			defer server.Close()
 			err := newRemote(t, server.URL+"/repository").Check(t.Context())
 			hasKind(t, err, test.want)
+			var failed *gitrepo.Error
+			if outage := test.want == gitrepo.Unreachable && name != "too many"; errors.As(err, &failed) && failed.IsOutage() != outage {
+				t.Errorf("an outage: %t, want %t", !outage, outage)
+			}
 			if err != nil && !strings.Contains(err.Error(), test.message) {
 				t.Errorf("error %q does not contain %q", err, test.message)
 			}
