@@ -33,7 +33,7 @@ func (j *Joiner) FindSince(event Event, since time.Time) Author {
 
 // AuditWait returns how long to wait until FindSince considers all audit facts about the present state of an object: those
 // about its last write may arrive up to clockSkew and MaxWait after it. It is zero if no audit is received. The time of a
-// deletion is not known, so that the wait for a fact about it has no end: the caller must limit it.
+// deletion is not known, so that the longest time is returned as long as there is no fact about it: the caller must limit it.
 func (j *Joiner) AuditWait(event Event) time.Duration {
 	now := time.Now()
 	j.mutex.Lock()
@@ -41,10 +41,10 @@ func (j *Joiner) AuditWait(event Event) time.Duration {
 	object := objectOf(event.Resource.GroupResource(), event.Object)
 	grace := j.expected.grace(Audit, object, now)
 	if event.Operation == v1alpha1.OperationDelete {
-		if len(j.facts.trail(event, now).deletions) > 0 {
+		if grace == 0 || len(j.facts.trail(event, now).deletions) > 0 {
 			return 0
 		}
-		return grace
+		return clockSkew + j.expected.maxWait
 	}
 	newest, _, _ := newestEntry(event.Object)
 	written, err := time.Parse(time.RFC3339, newest.time)
