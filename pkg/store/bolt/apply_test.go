@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/server"
@@ -91,6 +93,33 @@ func TestApplyTo(t *testing.T) {
 			}
 			checkList(t, store)
 		})
+	}
+}
+
+// TestBookmarksWithoutWatchCache checks that a watch of a resource without a watch cache has the version after a change of another one.
+func TestBookmarksWithoutWatchCache(t *testing.T) {
+	e := openEngine(t, bolt.Options{ProgressInterval: 10 * time.Millisecond})
+	store := newPodStorage(t, serverOn(t, e, func(o *options.EtcdOptions) { o.EnableWatchCache = false }).RESTOptionsGetter)
+	predicate := storage.Everything
+	predicate.AllowWatchBookmarks = true
+	watch, err := store.Watch(t.Context(), "/example.test/pods/", storage.ListOptions{
+		ResourceVersion: fmt.Sprint(e.Revision()), Predicate: predicate, Recursive: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	if _, err := bolt.NewClient(t.Context(), e).Put(t.Context(), "/registry/example.test/services/ns/other", "1"); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case event := <-watch.ResultChan():
+		pod, ok := event.Object.(*example.Pod)
+		if event.Type != apiwatch.Bookmark || !ok || pod.ResourceVersion != fmt.Sprint(e.Revision()) {
+			t.Errorf("event %s of %+v, want a bookmark of revision %d", event.Type, event.Object, e.Revision())
+		}
+	case <-time.After(testkit.Timeout):
+		t.Error("no bookmark")
 	}
 }
 

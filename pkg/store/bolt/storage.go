@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -58,7 +59,7 @@ func (g *restOptionsGetter) GetRESTOptions(resource schema.GroupResource, exampl
 	}
 	opts.Decorator = g.backend.cached
 	if g.uncached(resource) {
-		opts.Decorator = g.backend.raw
+		opts.Decorator = g.backend.uncached
 	}
 	return opts, nil
 }
@@ -101,6 +102,25 @@ func (b backend) raw(
 		return etcd3.NewStoreWithUnsafeCorruptObjectDeletion(store, config.GroupResource), destroy, nil
 	}
 	return store, destroy, nil
+}
+
+// uncached creates a storage without a watch cache that sends bookmarks, as a cache does.
+func (b backend) uncached(
+	config *storagebackend.ConfigForResource, resourcePrefix string, keyFunc func(runtime.Object) (string, error),
+	newFunc, newListFunc func() runtime.Object, getAttrs storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers,
+) (storage.Interface, factory.DestroyFunc, error) {
+	raw, destroy, err := b.raw(config, resourcePrefix, keyFunc, newFunc, newListFunc, getAttrs, triggers, indexers)
+	return bookmarking{raw}, destroy, err
+}
+
+// bookmarking is a storage whose watches send the bookmarks that clients ask for. With them a client can resume a watch of objects that
+// rarely change. Upstream leaves that to the watch cache.
+type bookmarking struct{ storage.Interface }
+
+// Watch serves a watch, with a bookmark after changes of other kinds.
+func (b bookmarking) Watch(ctx context.Context, key string, opts storage.ListOptions) (apiwatch.Interface, error) {
+	opts.ProgressNotify = opts.ProgressNotify || opts.Predicate.AllowWatchBookmarks
+	return b.Interface.Watch(ctx, key, opts)
 }
 
 // cached creates a storage with a watch cache, as genericregistry.StorageWithCacher does.
