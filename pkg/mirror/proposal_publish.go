@@ -4,12 +4,15 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
@@ -41,7 +44,7 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 		p.setState(m, 0)
 		return earliest(p.overdueAt(m), p.nextCheck()), nil
 	}
-	if p.record.Open() && len(changes) > 0 && now.Before(p.updateAt) {
+	if p.record.Open() && now.Before(p.updateAt) {
 		p.setState(m, len(changes))
 		return p.updateAt, nil
 	}
@@ -53,6 +56,7 @@ func (p *proposer) publish(ctx context.Context, members []member) (time.Time, er
 		return p.retryAt, ctx.Err()
 	}
 	if p.record.Open() && p.checkAt.IsZero() {
+		p.updateAt = time.Now().Add(p.interval) // The host may contradict itself.
 		return time.Now(), nil
 	}
 	if published := (proposal.Hashes{state.tip}); p.record.Open() &&
@@ -118,13 +122,14 @@ func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Chang
 			p.checkAt = time.Time{} // The next cycle settles that.
 			return nil
 		}
-		if err := p.closeLeft(ctx, m, host); err != nil || done {
-			return err
+		left := p.closeLeft(ctx, m, host)
+		switch {
+		case done || left != nil && p.record.Left[0] == proposal.Branches{Head: p.key.branch, Base: p.key.base}:
+			return left
+		case !open:
+			return cmp.Or(p.create(ctx, m, host, content), left)
 		}
-		if !open {
-			return p.create(ctx, m, host, content)
-		}
-		return p.refresh(ctx, m, host, content, len(changes) == 0)
+		return cmp.Or(p.refresh(ctx, m, host, content, len(changes) == 0), left)
 	})
 }
 
@@ -226,6 +231,9 @@ func (p *proposer) closeLeft(ctx context.Context, m member, host githost.Host) e
 		}
 		next := p.record
 		next.Left = next.Left[1:]
+		if found != nil {
+			next.Earlier = max(next.Earlier, found.Number)
+		}
 		if err := p.write(ctx, next); err != nil {
 			return storeError{err}
 		}
@@ -233,9 +241,14 @@ func (p *proposer) closeLeft(ctx context.Context, m member, host githost.Host) e
 	return nil
 }
 
-// closeWith closes a pull request with a comment, unless it has ended already.
+// closeWith closes a pull request with a comment, unless it has ended already. A host that refuses the comment does not keep it open.
 func closeWith(ctx context.Context, host githost.Host, number int64, reason, comment string) (*githost.PullRequest, error) {
-	if err := host.Comment(ctx, number, fmt.Sprintf("%s-%d", reason, number), comment); err != nil {
+	err := host.Comment(ctx, number, fmt.Sprintf("%s-%d", reason, number), comment)
+	var refusal *githost.Error
+	switch {
+	case errors.As(err, &refusal) && refusal.Kind != githost.Unreachable && refusal.Kind != githost.RateLimited:
+		klog.FromContext(ctx).Error(err, "Failed to comment on the pull request that is closed", "number", number)
+	case err != nil:
 		return nil, err
 	}
 	failpoint.Reach("proposal-commented")

@@ -170,7 +170,7 @@ func (p *proposer) find(ctx context.Context, host githost.Host) (*githost.PullRe
 		return found, err
 	}
 	found, err := host.Newest(ctx, p.key.branch, p.key.base, p.record.Creating.Add(-creationSkew))
-	if err == nil && found != nil && found.Number <= p.record.Number {
+	if err == nil && found != nil && found.Number <= max(p.record.Number, p.record.Earlier) {
 		return nil, nil
 	}
 	return found, err
@@ -183,7 +183,7 @@ func (p *proposer) forget(ctx context.Context, m member) error {
 	}
 	next := p.record
 	next.Host, next.Number, next.URL, next.State, next.Opened, next.Closing = "", 0, "", "", time.Time{}, false
-	next.Changes, next.Published = 0, nil
+	next.Changes, next.Published, next.Earlier = 0, nil, 0
 	if err := p.write(ctx, next); err != nil {
 		return err
 	}

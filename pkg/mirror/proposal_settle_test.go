@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/internal/proposal"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/githosttest"
 )
@@ -189,6 +192,62 @@ func TestPlaceOfOpenProposalChanges(t *testing.T) {
 				t.Errorf("the branch changes %s", files)
 			}
 		})
+	}
+}
+
+// TestPlaceChangesWhileTheHostFails has each of the requests fail with which the pull request of another folder is closed and the next one
+// is opened. The branch is the same, and the first one is not taken for the next.
+func TestPlaceChangesWhileTheHostFails(t *testing.T) {
+	for nth := range 12 {
+		t.Run(fmt.Sprint("request ", nth+1), func(t *testing.T) {
+			p := newProposing(t, githosttest.GitHub)
+			p.cluster.put(configMap("a"), "1")
+			p.proposed(1, 1)
+			p.api.Down()
+			d := p.in.destinations[0].DeepCopy()
+			d.Generation++
+			d.Spec.BaseFolder = "clusters/b"
+			p.in.destinations[0] = d
+			p.plan()
+			p.waitReady("main", v1alpha1.ReasonProposalFailed)
+			p.api.FailAt(nth+1, githosttest.Before, githosttest.Respond(500, "{}"))
+			p.api.Up()
+			testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
+			p.says("1 change proposed in #2")
+			if declined := p.condition(v1alpha1.ConditionProposalDeclined); declined.Status == metav1.ConditionTrue {
+				t.Errorf("condition %+v", declined)
+			}
+			if all := p.api.PullRequests(); len(all) != 2 || all[0].State != githosttest.Closed || all[1].State != githosttest.Open {
+				t.Errorf("pull requests %+v", all)
+			}
+		})
+	}
+}
+
+// TestOwnCommits checks which hashes of own commits are kept.
+func TestOwnCommits(t *testing.T) {
+	hash := func(n int) gitrepo.Hash { return gitrepo.ParseHash(fmt.Sprintf("%040x", n+1)) }
+	hashes := func(from, to int) (out []gitrepo.Hash) {
+		for n := from; n < to; n++ {
+			out = append(out, hash(n))
+		}
+		return out
+	}
+	ahead := []gitrepo.AheadCommit{{Hash: hash(0)}}
+	for name, test := range map[string]struct {
+		own    []gitrepo.Hash
+		ahead  []gitrepo.AheadCommit
+		staged []gitrepo.Hash
+		want   []gitrepo.Hash
+	}{
+		"few":                 {hashes(0, 5), nil, hashes(5, 6), hashes(0, 6)},
+		"of the branch":       {hashes(0, 500), ahead, hashes(500, 501), append(hashes(0, 1), hashes(399, 501)...)},
+		"refused pushes only": {hashes(0, 500), nil, hashes(500, 600), append(hashes(300, 500), hashes(500, 600)...)},
+		"too many":            {nil, nil, hashes(0, maxStoredOwn+5), hashes(5, maxStoredOwn+5)},
+	} {
+		if got := ownCommits(test.own, test.ahead, test.staged); !slices.Equal(got, proposal.Hashes(test.want)) {
+			t.Errorf("%s: %d hashes, want %d", name, len(got), len(test.want))
+		}
 	}
 }
 

@@ -33,6 +33,10 @@ const hostPatience = 30 * time.Second
 // maxOwn is the number of own commits that are stored although the branch does not have them.
 const maxOwn = 100
 
+// maxStoredOwn bounds the hashes of own commits that are stored, with 27 bytes each: a row may have 1.5 MiB. A rebase leaves out the
+// commits before, and a comparison makes their changes again.
+const maxStoredOwn = 20_000
+
 // proposer keeps one pull request from the branch of a destination's own to its base, as long as the two differ.
 //
 // The worker calls it between its other work: settle before changes are staged, which starts the branch anew after a merge or a
@@ -189,18 +193,7 @@ func (p *proposer) pushing(ctx context.Context, ahead []gitrepo.AheadCommit, reb
 		return nil
 	}
 	next := p.record
-	next.Own = slices.Clone(next.Own)
-	if n := len(next.Own); len(ahead) > 0 && n > 2*len(ahead)+maxOwn { // Most were replaced. Pushes in doubt are among the last ones.
-		kept := map[gitrepo.Hash]bool{}
-		for _, commit := range ahead {
-			kept[commit.Hash] = true
-		}
-		for _, commit := range next.Own[n-maxOwn:] {
-			kept[commit] = true
-		}
-		next.Own = slices.DeleteFunc(next.Own, func(commit gitrepo.Hash) bool { return !kept[commit] })
-	}
-	next.Own = append(next.Own, staged...)
+	next.Own = ownCommits(next.Own, ahead, staged)
 	for _, tip := range slices.Backward(next.Published) {
 		if after, ok := rebased[tip]; ok {
 			next.Published = append(slices.Clone(next.Published), after)
@@ -208,6 +201,25 @@ func (p *proposer) pushing(ctx context.Context, ahead []gitrepo.AheadCommit, reb
 		}
 	}
 	return p.write(ctx, next)
+}
+
+// ownCommits returns the stored hashes of own commits with those that are staged added. Those that the branch does not have any more are
+// removed once they are the most, but for the last ones, which a push in doubt may have brought to the remote.
+func ownCommits(own proposal.Hashes, ahead []gitrepo.AheadCommit, staged []gitrepo.Hash) proposal.Hashes {
+	own = slices.Clone(own)
+	doubted := maxOwn + len(staged)
+	if n := len(own); n > 2*len(ahead)+doubted {
+		kept := map[gitrepo.Hash]bool{}
+		for _, commit := range ahead {
+			kept[commit.Hash] = true
+		}
+		for _, commit := range own[n-doubted:] {
+			kept[commit] = true
+		}
+		own = slices.DeleteFunc(own, func(commit gitrepo.Hash) bool { return !kept[commit] })
+	}
+	own = append(own, staged...)
+	return own[max(0, len(own)-maxStoredOwn):]
 }
 
 // writeWithheld stores the withheld files if they have changed.

@@ -37,6 +37,8 @@ type Record struct {
 	Published Hashes `json:"published,omitempty"`
 	// Creating is when the destination began to open a pull request whose number is not known yet; zero if it does not.
 	Creating time.Time `json:"creating,omitzero"`
+	// Earlier is the highest number of the pull requests of earlier places, which are not this one; 0 if there is none.
+	Earlier int64 `json:"earlier,omitempty"`
 	// Closing is set before the server closes the pull request: then it was not declined.
 	Closing bool `json:"closing,omitempty"`
 
@@ -171,7 +173,7 @@ func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, De
 	if record.Place == place {
 		return record, declined, nil
 	}
-	next := Record{Place: place, Anew: len(keys) > 0, Left: record.leave(place)}
+	next := Record{Place: place, Anew: len(keys) > 0, Left: record.leave(place), Earlier: max(record.Number, record.Earlier)}
 	if next.Anew {
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k == key(uid, recordRow) })
 		if err := l.Table.Delete(ctx, keys...); err != nil {
