@@ -251,6 +251,25 @@ func TestOwnCommits(t *testing.T) {
 	}
 }
 
+// TestDeclinedProposalIsReopened has a user open a declined pull request again: the next change continues it.
+func TestDeclinedProposalIsReopened(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.api.CloseBy(1, "alice")
+	p.state(v1alpha1.ProposalDeclined)
+	p.api.Edit(1, func(reopened *githosttest.PullRequest) {
+		reopened.State, reopened.Ended, reopened.EndedBy = githosttest.Open, time.Time{}, ""
+	})
+	p.cluster.put(configMap("b"), "1")
+	p.says("1 change proposed in #1")
+	p.ask("now", false)
+	p.proposed(1, 2)
+	if all := p.api.PullRequests(); len(all) != 1 || all[0].State != githosttest.Open {
+		t.Errorf("pull requests %+v", all)
+	}
+}
+
 // TestHostOfProposalChanges configures another host while a pull request is open. It is not declined: the changes are proposed at the other
 // one, whose pull requests with the same number do not matter.
 func TestHostOfProposalChanges(t *testing.T) {
