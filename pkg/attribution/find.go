@@ -31,9 +31,12 @@ func (j *Joiner) FindSince(event Event, since time.Time) Author {
 	return auditedAuthor(j.trailOf(event).findSince(since.Add(-clockSkew)))
 }
 
+// LongestAuditWait returns the longest time after a change in which AuditWait expects audit facts about it. maxWait is Config.MaxWait.
+func LongestAuditWait(maxWait time.Duration) time.Duration { return clockSkew + maxWait }
+
 // AuditWait returns how long to wait until FindSince considers all audit facts about the present state of an object: those
-// about its last write may arrive up to clockSkew and MaxWait after it. It is zero if no audit is received. The time of a
-// deletion is not known, so that the longest time is returned as long as there is no fact about it: the caller must limit it.
+// about its last write may arrive for LongestAuditWait. It is zero if no audit is received. The time of a deletion is not
+// known, so that the longest time is returned as long as there is no fact about it: the caller must limit it.
 func (j *Joiner) AuditWait(event Event) time.Duration {
 	now := time.Now()
 	j.mutex.Lock()
@@ -44,7 +47,7 @@ func (j *Joiner) AuditWait(event Event) time.Duration {
 		if grace == 0 || len(j.facts.trail(event, now).deletions) > 0 {
 			return 0
 		}
-		return clockSkew + j.expected.maxWait
+		return LongestAuditWait(j.expected.maxWait)
 	}
 	newest, _, _ := newestEntry(event.Object)
 	written, err := time.Parse(time.RFC3339, newest.time)

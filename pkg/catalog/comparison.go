@@ -16,9 +16,6 @@ import (
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
-// auditSkew is added to the longest wait of a comparison for authors: the times of writes are given in seconds, by the API server's clock.
-const auditSkew = time.Second
-
 // auditPendingError is returned if reports of the authors of changes are expected that a comparison has found. Nothing was written.
 type auditPendingError struct{ wait time.Duration }
 

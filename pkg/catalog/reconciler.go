@@ -75,7 +75,9 @@ func newReconciler(ctx context.Context, config Config, shared *controller.Shared
 		api: api, records: shared.Records, written: r.written, clock: shared.Clock, revisions: stored,
 		source: r.sources.of, failure: r.failureOf, observed: r.filter.observed, events: r.events,
 		namer: newCommitNamer(config.History, shared.Store, shared.Clock), authors: r.authors,
-		auditWait: func() time.Duration { return r.lister.batchWindow() + config.AttributionMaxWait + auditSkew },
+		auditWait: func() time.Duration {
+			return r.lister.batchWindow() + attribution.LongestAuditWait(config.AttributionMaxWait)
+		},
 	}
 	r.watches.sources, r.watches.namer = r.sources, r.updater.namer
 	return r, r.addHandlers()

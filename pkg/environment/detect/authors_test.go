@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -70,6 +71,17 @@ func TestAuthorsOfUnwatchedChanges(t *testing.T) {
 	s.namesAuthors("bob", "")
 }
 
+// recordsNothing fails if something is recorded while the window of a batch passes, and some time after it.
+func (s *fixture) recordsNothing() {
+	s.Helper()
+	for range 40 {
+		s.clock.Step(time.Second)
+		if got := s.recordLines(); len(got) > 0 {
+			s.Fatalf("recorded before the author is known: %q", got)
+		}
+	}
+}
+
 // TestWaitsForAuthors has an author who is unknown at the end of the window, and then one who is never known.
 func TestWaitsForAuthors(t *testing.T) {
 	s := begunFixture(t)
@@ -77,17 +89,12 @@ func TestWaitsForAuthors(t *testing.T) {
 	s.authors.thinks.Store(true)
 	s.put("queue", "2")
 	s.arrived(1)
-	for range 40 {
-		s.clock.Step(1e9)
-		if got := s.recordLines(); len(got) > 0 {
-			t.Fatalf("recorded before the author is known: %q", got)
-		}
-	}
+	s.recordsNothing()
 	s.expectRecords("alice Pending* Changed ConfigMap queue")
 }
 
-// TestComparisonsWaitForAuthors has a change that no event reports, whose author is known only after the end of the window,
-// and then one whose author is never known.
+// TestComparisonsWaitForAuthors has a change that no event reports, whose author is known only after the end of the window
+// and after a restart during the wait, and then one whose author is never known.
 func TestComparisonsWaitForAuthors(t *testing.T) {
 	s := begunFixture(t)
 	s.stop()
@@ -95,12 +102,9 @@ func TestComparisonsWaitForAuthors(t *testing.T) {
 	s.authors.late.Store(true)
 	s.put("queue", "2")
 	s.start(0)
-	for range 40 {
-		s.clock.Step(1e9)
-		if got := s.recordLines(); len(got) > 0 {
-			t.Fatalf("recorded before the author is known: %q", got)
-		}
-	}
+	s.recordsNothing()
+	s.stop()
+	s.start(0)
 	s.authors.late.Store(false)
 	s.namesAuthors("alice", "ann 1")
 	s.stop()

@@ -6,21 +6,19 @@ package detect
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/environment/detect/index"
 	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // authorsInterval is how often a namespace is checked for authors that are not known yet.
 const authorsInterval = 100 * time.Millisecond
-
-// auditSkew is added to the longest wait of a comparison for authors: the times of writes are given in seconds, by the API
-// server's clock.
-const auditSkew = time.Second
 
 // reconcile records the changes of a namespace and withdraws those that no longer differ. A partially recorded batch is
 // completed first, because its records are not reflected in the EnvironmentDependencies yet.
@@ -63,13 +61,17 @@ func (d *Detector) awaitsAuthors(namespace string) bool {
 // starts lists what was changed a moment before. The wait ends when reports about a change before the batch have arrived,
 // or are late.
 func (d *Detector) awaitsAudit(batch pending.Batch, found []finding) time.Duration {
-	limit := d.window() + d.config.AttributionMaxWait + auditSkew - d.config.Clock.Since(batch.FirstSeen)
+	limit := d.window() + attribution.LongestAuditWait(d.config.AttributionMaxWait) - d.config.Clock.Since(batch.FirstSeen)
 	if !batch.Resync || limit <= 0 {
 		return 0
 	}
+	reported := sets.New[index.Object]()
+	for _, change := range batch.Changes {
+		reported.Insert(toIndexObject(change.Object))
+	}
 	var wait time.Duration
 	for _, f := range found {
-		if !slices.ContainsFunc(batch.Changes, func(c pending.Change) bool { return toIndexObject(c.Object) == f.of }) {
+		if !reported.Has(f.of) {
 			wait = max(wait, d.authors.AuditWait(f.event()))
 		}
 	}
