@@ -71,16 +71,18 @@ type Branches struct {
 	Base string `json:"base"`
 }
 
-// leave returns the branches whose pull requests are to be closed when the destination moves to another place.
-func (r *Record) leave(place string) []Branches {
+// leave returns the record of a destination that moves to another place. Of another repository nothing is kept: its numbers are others.
+func (r *Record) leave(place string) Record {
+	next := Record{Place: place}
 	was, now := strings.Fields(r.Place), strings.Fields(place)
 	if len(was) < 3 || was[0] != now[0] {
-		return nil
+		return next
 	}
-	if !r.Open() && r.Creating.IsZero() {
-		return r.Left
+	next.Left, next.Earlier = r.Left, max(r.Number, r.Earlier)
+	if r.Open() || !r.Creating.IsZero() {
+		next.Left = append(next.Left, Branches{Head: was[1], Base: was[2]})
 	}
-	return append(r.Left, Branches{Head: was[1], Base: was[2]})
+	return next
 }
 
 // Open reports whether the newest pull request is open.
@@ -153,7 +155,7 @@ const (
 func key(uid types.UID, row string) string { return string(uid) + "/" + row }
 
 // Read returns what is stored of a destination. It returns an empty Record for the place, and no files, if there is nothing. What is stored
-// of another place is deleted, but for Left; then Anew is set.
+// of another place is deleted, but for Left and Earlier; then Anew is set.
 func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, Declined, error) {
 	record, declined := Record{}, Declined{}
 	var keys []string
@@ -173,8 +175,8 @@ func (l *Log) Read(ctx context.Context, uid types.UID, place string) (Record, De
 	if record.Place == place {
 		return record, declined, nil
 	}
-	next := Record{Place: place, Anew: len(keys) > 0, Left: record.leave(place), Earlier: max(record.Number, record.Earlier)}
-	if next.Anew {
+	next := record.leave(place)
+	if next.Anew = len(keys) > 0; next.Anew {
 		keys = slices.DeleteFunc(keys, func(k string) bool { return k == key(uid, recordRow) })
 		if err := l.Table.Delete(ctx, keys...); err != nil {
 			return Record{}, nil, fmt.Errorf("delete the declined files of another place: %w", err)
