@@ -177,11 +177,12 @@ func (w *worker) claim(ctx context.Context, members []member) ([]member, error) 
 	if err := w.markers.read(ctx, w.remote.branch, members); err != nil {
 		return nil, err
 	}
+	trees := treesOf(w.remote.branch)
 	var admitted []member
 	for _, m := range members {
-		var o ownership
-		for i, tree := range treesOf(w.remote.branch) {
-			if in := w.markers.ownership(tree, m); i == 0 || o.refused == nil && in.refused != nil {
+		o := w.markers.ownership(trees[0], m)
+		for _, tree := range trees[1:] {
+			if in := w.markers.ownership(tree, m); o.refused == nil && in.refused != nil {
 				o = in
 			}
 		}

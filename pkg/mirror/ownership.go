@@ -112,9 +112,10 @@ func (k *markers) read(ctx context.Context, branch *gitrepo.Branch, members []me
 			unread = append(unread, hash)
 		}
 	}
+	trees := treesOf(branch)
 	for _, m := range members {
 		for _, path := range append([]string{m.plan.file(markerPath)}, k.nested[m.destination]...) {
-			for _, tree := range treesOf(branch) {
+			for _, tree := range trees {
 				find(tree, path)
 			}
 		}

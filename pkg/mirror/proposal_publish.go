@@ -102,7 +102,8 @@ func (p *proposer) overdueAt(m member) time.Time {
 	return time.Time{}
 }
 
-// serve opens, updates or closes the pull request, after it has closed those of earlier places.
+// serve opens, updates or closes the pull request, and closes those of earlier places: first, because one may be of the same branches. If
+// that fails for others, it is an error only after the pull request has been served.
 func (p *proposer) serve(ctx context.Context, m member, changes []proposal.Change) error {
 	delivery := m.plan.object.PullRequest()
 	open := p.record.Open()

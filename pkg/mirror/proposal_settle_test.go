@@ -165,11 +165,7 @@ func TestPlaceOfOpenProposalChanges(t *testing.T) {
 			p.cluster.put(configMap("a"), "1")
 			p.proposed(1, 1)
 			p.api.Down() // It is closed as soon as the host responds again.
-			d := p.in.destinations[0].DeepCopy()
-			d.Generation++
-			change(d)
-			p.in.destinations[0] = d
-			p.plan()
+			d := p.moves(change)
 			written, base := d.Branches()
 			p.holds(written, d.Spec.BaseFolder, inShop)
 			p.waitReady("main", v1alpha1.ReasonProposalFailed)
@@ -204,11 +200,7 @@ func TestPlaceChangesWhileTheHostFails(t *testing.T) {
 			p.cluster.put(configMap("a"), "1")
 			p.proposed(1, 1)
 			p.api.Down()
-			d := p.in.destinations[0].DeepCopy()
-			d.Generation++
-			d.Spec.BaseFolder = "clusters/b"
-			p.in.destinations[0] = d
-			p.plan()
+			p.moves(func(d *v1alpha1.GitDestination) { d.Spec.BaseFolder = "clusters/b" })
 			p.waitReady("main", v1alpha1.ReasonProposalFailed)
 			p.api.FailAt(nth+1, githosttest.Before, githosttest.Respond(500, "{}"))
 			p.api.Up()

@@ -252,6 +252,16 @@ func TestDeclinedProposal(t *testing.T) {
 	})
 }
 
+// moves changes the spec of the destination, and returns the destination.
+func (p *proposing) moves(change func(*v1alpha1.GitDestination)) *v1alpha1.GitDestination {
+	p.t.Helper()
+	p.edit(func(d *v1alpha1.GitDestination) {
+		d.Generation++
+		change(d)
+	})
+	return p.in.destinations[0]
+}
+
 // TestPlaceOfProposalChanges declines a pull request, and changes the folder and the delivery then: what was declined there is written to
 // the new place.
 func TestPlaceOfProposalChanges(t *testing.T) {
@@ -266,11 +276,7 @@ func TestPlaceOfProposalChanges(t *testing.T) {
 			p.proposed(1, 1)
 			p.api.CloseBy(1, "alice")
 			p.state(v1alpha1.ProposalDeclined)
-			d := p.in.destinations[0].DeepCopy()
-			d.Generation++
-			change(d)
-			p.in.destinations[0] = d
-			p.plan()
+			d := p.moves(change)
 			written, _ := d.Branches()
 			p.holds(written, d.Spec.BaseFolder, inShop)
 			p.stop()

@@ -271,12 +271,18 @@ func TestLostBranch(t *testing.T) {
 	})
 }
 
+// proposeBehind proposes the commit "one", after which the base moves.
+func (p *proposal) proposeBehind() {
+	p.t.Helper()
+	p.propose("one", set("cluster/a", "2\n"))
+	p.w.write("docs/x", "2\n")
+	p.w.push("theirs")
+	p.refresh()
+}
+
 func TestFailedRebaseKeepsCommits(t *testing.T) {
 	proposals(t, func(t *testing.T, p *proposal) {
-		p.propose("one", set("cluster/a", "2\n"))
-		p.w.write("docs/x", "2\n")
-		p.w.push("theirs")
-		p.refresh()
+		p.proposeBehind()
 		p.r.hook("pre-receive", "exit 1\n")
 		if _, err := p.Rebase(gitrepo.Hash{}, ours, nil); err != nil {
 			t.Fatal(err)
@@ -297,10 +303,7 @@ func TestFailedRebaseKeepsCommits(t *testing.T) {
 // TestRebaseThatIsNotPushedKeepsCommits has an error between a rebase and its push.
 func TestRebaseThatIsNotPushedKeepsCommits(t *testing.T) {
 	proposals(t, func(t *testing.T, p *proposal) {
-		p.propose("one", set("cluster/a", "2\n"))
-		p.w.write("docs/x", "2\n")
-		p.w.push("theirs")
-		p.refresh()
+		p.proposeBehind()
 		if _, err := p.Rebase(gitrepo.Hash{}, ours, nil); err != nil {
 			t.Fatal(err)
 		}
