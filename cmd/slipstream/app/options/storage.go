@@ -149,7 +149,7 @@ var rarelyWatched = []string{
 
 // complete makes the watch cache keep events for as long as the store keeps its history. Changes have no watch cache: there may be many,
 // and lists of them are read from the store, a page at a time. With files, which are in the same process, what is rarely watched has none
-// either, unless --watch-cache-sizes says otherwise: each cache wakes up twice a second.
+// either, unless --watch-cache-sizes says otherwise: each cache wakes up about once a second.
 func (o *StorageOptions) complete() {
 	if o.Backend == BackendBolt {
 		var sizes []string
