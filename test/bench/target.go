@@ -48,11 +48,12 @@ var targets = []target{
 	atMost("an object as it was, 50 000 files, 10 000 commits, ms", "^Past$", "first-ms", 2000),
 	atMost("the same again, from the caches, ms", "^Past$", "cached-ms", 300),
 
-	atMost("admission review at 500 a second, 99 %, ms", "^Attribution/Admission/path=direct$", "p99-ms", 5),
-	atMost("the same, through the aggregator", "^Attribution/Admission/path=aggregator$", "p99-ms", 5),
-	atLeast("changes a second, 20 users, 20 objects", "^Attribution/Authors/users=20$", "changes/s", 500),
-	atLeast("right authors of those, %", "^Attribution/Authors/users=20$", "right-%", 100),
-	atMost("wrong authors of those", "^Attribution/Authors/users=20$", "wrong", 0),
+	atMost("admission review at 500 a second, 99 %, ms", "^Admission$", "direct-p99-ms", 5),
+	atMost("the same, 99 %, through the aggregator / at the server", "^Admission$", "aggregator/direct", 2),
+	atMost("writing 10 000 objects, audit webhook / none, CPU", "^Cost/webhooks=audit$", "cpu/none", 1.3),
+	atLeast("changes a second, 20 users, 20 objects, audit webhook", "^Authors/webhooks=audit$", "changes/s", 500),
+	atLeast("right authors of those, %", "^Authors/", "right-%", 100),
+	atMost("wrong authors of those", "^Authors/", "wrong", 0),
 	atMost("change to the outbox, look-up of an unreported author / none", "^UnknownAuthor$", "lookup/plain", 1.05),
 
 	atMost("change to record beyond the batch window, ms", "^Catalogs/Detection$", "max-ms-over-window", 1000),

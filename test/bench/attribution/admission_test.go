@@ -28,8 +28,12 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
-// reviewsAtOnce is the maximum number of concurrent reviews.
-const reviewsAtOnce = 64
+const (
+	// reviewsAtOnce is the maximum number of concurrent reviews.
+	reviewsAtOnce = 64
+	// admissionRounds is the number of measurements of each path.
+	admissionRounds = 3
+)
 
 // endpoint is a URL for reviews, with a client that is allowed to post them.
 type endpoint struct {
@@ -71,9 +75,27 @@ func clientOf(b *testing.B, config *rest.Config) *http.Client {
 	return client
 }
 
-// admission posts reviews of changes of different objects and measures the latency of each response, from the time at
+// admission posts reviews to the server itself and through the aggregator, in alternating rounds, so that other load meets both.
+func admission(b *testing.B, s *mirrortest.AdminCluster) {
+	b.Helper()
+	paths := []endpoint{direct(b, s), aggregated(b, s)}
+	took := make([][]time.Duration, len(paths))
+	for range admissionRounds {
+		for i, path := range paths {
+			took[i] = append(took[i], path.measure(b)...)
+		}
+	}
+	for i, name := range []string{"direct", "aggregator"} {
+		b.ReportMetric(milliseconds(took[i], 0.5), name+"-p50-ms")
+		b.ReportMetric(milliseconds(took[i], 0.99), name+"-p99-ms")
+	}
+	b.ReportMetric(milliseconds(took[1], 0.99)/milliseconds(took[0], 0.99), "aggregator/direct")
+	noneDropped(b, s)
+}
+
+// measure posts reviews of changes of different objects and returns the latency of each response, from the time at
 // which the review was due: a slow response delays the following reviews, and the delay is included.
-func admission(b *testing.B, s *mirrortest.AdminCluster, e endpoint) {
+func (e endpoint) measure(b *testing.B) (took []time.Duration) {
 	b.Helper()
 	for number := range reviewsAtOnce { // open the connections
 		if err := e.post(b.Context(), number); err != nil {
@@ -81,8 +103,7 @@ func admission(b *testing.B, s *mirrortest.AdminCluster, e endpoint) {
 		}
 	}
 	var mutex sync.Mutex
-	var took []time.Duration
-	rate := paced(b, reviewsAtOnce, func(ctx context.Context, number int, due time.Time) error {
+	paced(b, reviewsAtOnce, func(ctx context.Context, number int, due time.Time) error {
 		if err := e.post(ctx, number); err != nil {
 			return err
 		}
@@ -91,13 +112,13 @@ func admission(b *testing.B, s *mirrortest.AdminCluster, e endpoint) {
 		took = append(took, time.Since(due))
 		return nil
 	})
+	return took
+}
+
+// milliseconds returns the time within which a share of the responses came.
+func milliseconds(took []time.Duration, share float64) float64 {
 	slices.Sort(took)
-	for name, share := range map[string]float64{"p50-ms": 0.5, "p99-ms": 0.99} {
-		at := max(int(math.Ceil(share*float64(len(took))))-1, 0)
-		b.ReportMetric(float64(took[at])/float64(time.Millisecond), name)
-	}
-	b.ReportMetric(rate, "reviews/s")
-	noneDropped(b, s)
+	return float64(took[max(int(math.Ceil(share*float64(len(took))))-1, 0)]) / float64(time.Millisecond)
 }
 
 // noneDropped fails if the server responded to reviews without recording them, which would be faster.

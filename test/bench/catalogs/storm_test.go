@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/configbutler/slipstream/test/bench/memory"
+	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/catalogs/storm"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
@@ -41,15 +41,15 @@ func (s *testCluster) storm(b *testing.B) {
 	})
 	server := s.Env(devcluster.EnvServerPIDs)
 	pause(b, idleLength)
-	idle := memory.MiB(b, server, memory.Resident)
-	b.ReportMetric(memory.MiB(b, server, memory.Anonymous), "idle-anon-MiB")
-	memory.ForgetPeak(b, server)
+	idle := usage.MiB(b, server, usage.Resident)
+	b.ReportMetric(usage.MiB(b, server, usage.Anonymous), "idle-anon-MiB")
+	usage.ForgetPeak(b, server)
 	took := load.Run(b, stormChanges, stormLength)
 	ended := time.Now()
 	load.WaitForCatalogs(b)
 	b.ReportMetric(time.Since(ended).Seconds(), "drain-s")
 	b.ReportMetric(idle, "idle-MiB")
-	b.ReportMetric(memory.MiB(b, server, memory.Peak)-idle, "peak-MiB-over-idle")
+	b.ReportMetric(usage.MiB(b, server, usage.Peak)-idle, "peak-MiB-over-idle")
 	b.ReportMetric(took.Seconds(), "storm-s")
 	b.ReportMetric(float64(load.CheckRecords(b, stormWindow)), "windows")
 	storm.CheckNoResyncs(b, s.AdminCluster)

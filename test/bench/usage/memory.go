@@ -1,8 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory reads the memory usage of a running process.
-package memory
+// Package usage reads the memory and the processor time that running processes use.
+package usage
 
 import (
 	"fmt"
