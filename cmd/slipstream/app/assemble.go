@@ -83,12 +83,13 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 		return nil, err
 	}
 	server.AddOutlasting(reports.run)
-	if err := server.AddBackground("look-for-unreadable-records", monitor.Run); err != nil {
-		return nil, err
-	}
-	// Every replica watches the types, because every replica admits rules.
-	if err := server.AddBackground("follow-resource-types", rules.Types.Run); err != nil {
-		return nil, err
+	for name, task := range map[string]func(context.Context){
+		"look-for-unreadable-records": monitor.Run, "release-memory": releaseMemory,
+		"follow-resource-types": rules.Types.Run, // Every replica watches the types, because every replica admits rules.
+	} {
+		if err := server.AddBackground(name, task); err != nil {
+			return nil, err
+		}
 	}
 	controllers := &controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
