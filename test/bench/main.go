@@ -37,7 +37,7 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.only, "only", "",
-		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page or mirror; all if empty")
+		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale or mirror; all if empty")
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as in go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file for the output of go test, in the format of benchstat")
@@ -90,7 +90,8 @@ type folder struct {
 // folders returns the folders of the selected benchmarks.
 func (s *settings) folders() ([]folder, error) {
 	all := []folder{
-		{name: "gitrepo"}, {name: "storage"}, {name: "history"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"}, {name: "pipelines"}, {name: "page"},
+		{name: "gitrepo"}, {name: "storage"}, {name: "history"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"},
+		{name: "pipelines"}, {name: "page"}, {name: "scale"},
 		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects)}},
 	}
 	if s.only == "" {
@@ -101,7 +102,7 @@ func (s *settings) folders() ([]folder, error) {
 			return []folder{each}, nil
 		}
 	}
-	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, history, attribution, catalogs, environments, pipelines, page or mirror", s.only)
+	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale or mirror", s.only)
 }
 
 // goTest runs the benchmarks of one folder. The arguments are those of its own flags.

@@ -6,13 +6,18 @@ package page
 import (
 	"encoding/json"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/test/bench/fill"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/pagetest"
 )
+
+// changes is the number of Changes in the history.
+const changes = 100_000
 
 // BenchmarkPage runs the scenarios of test/page/browser/measures.mjs, each of which reports its results. A scenario also fails if the page
 // lacks a row or a number that it must show.
@@ -29,6 +34,20 @@ func BenchmarkPage(b *testing.B) {
 			}
 			b.ReportMetric(0, "ns/op") // the duration of the scenario is not a result
 		})
+	}
+}
+
+// storeChanges writes Changes to the files of the server, which is stopped meanwhile.
+func (s *testCluster) storeChanges(b *testing.B) {
+	b.Helper()
+	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
+		b.Fatal(err)
+	}
+	if err := fill.History(b.Context(), s.Env(devcluster.EnvDataDir), changes); err != nil {
+		b.Fatal(err)
+	}
+	if err := s.StartServer(b.Context()); err != nil {
+		b.Fatal(err)
 	}
 }
 
@@ -68,7 +87,10 @@ func (s *testCluster) step(b *testing.B, name string, arguments json.RawMessage)
 	case "update":
 		return nil, s.updateEnvironments(b, args.Label)
 	case "seeded":
-		return map[string]int{"environments": environments, "updates": updates, "namespaced": changes / namespaces, "life": changes / namespaces / often}, nil
+		return map[string]int{
+			"environments": environments, "updates": updates, "namespaced": changes / fill.Namespaces,
+			"life": changes / fill.Namespaces / fill.Often,
+		}, nil
 	}
 	return nil, fmt.Errorf("unknown step %s", name)
 }

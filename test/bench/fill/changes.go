@@ -1,7 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package page
+// Package fill writes content to the files of a stopped server that its own work would take many minutes to make.
+package fill
 
 import (
 	"context"
@@ -9,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"syscall"
-	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,28 +26,18 @@ import (
 )
 
 const (
-	// changes are spread over namespaces. In each, one object has every often-th Change, and names others have the rest.
-	changes, namespaces, often, names = 100_000, 20, 10, 90
+	// Namespaces is the number of namespaces over which Changes are spread. In each, one object has every Often-th Change, and names
+	// others have the rest.
+	Namespaces, Often, names = 20, 10, 90
 	// pushed is the number of Changes in a push.
 	pushed = 1000
+	// base is added to the number of a Change for its resourceVersion.
+	base = 100_000
 )
 
-// storeChanges writes Changes to the files of the server, which is stopped meanwhile: the mirror would take many minutes to make them.
-func (s *testCluster) storeChanges(b *testing.B) {
-	b.Helper()
-	if err := s.StopServer(b.Context(), syscall.SIGTERM); err != nil {
-		b.Fatal(err)
-	}
-	if err := fillHistory(b.Context(), s.Env(devcluster.EnvDataDir)); err != nil {
-		b.Fatal(err)
-	}
-	if err := s.StartServer(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// fillHistory writes Changes to the files of a folder, encrypted with its keys.
-func fillHistory(ctx context.Context, folder string) (err error) {
+// History writes a number of Changes, which is a multiple of 1000, to the files in the data folder of a server, encrypted with its keys.
+// They are updates of Deployments in namespaces shop-0 to shop-19.
+func History(ctx context.Context, folder string, changes int) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	encrypter, err := encryption.Try(ctx, encryption.Folder{Path: folder})
@@ -101,9 +90,9 @@ func push(ctx context.Context, h *history.History, from int) error {
 
 // change returns an update of a Deployment.
 func change(number int, at time.Time) v1alpha1.ChangeSpec {
-	namespace, inNamespace := fmt.Sprintf("shop-%d", number%namespaces), number/namespaces
+	namespace, inNamespace := fmt.Sprintf("shop-%d", number%Namespaces), number/Namespaces
 	name := "web"
-	if inNamespace%often != 0 {
+	if inNamespace%Often != 0 {
 		name = fmt.Sprintf("web-%d", inNamespace%names)
 	}
 	sha := hashOf("commit", number)
@@ -113,7 +102,7 @@ func change(number int, at time.Time) v1alpha1.ChangeSpec {
 			UID: "c0ffee00-1111-2222-3333-444455556666",
 		},
 		Operation: v1alpha1.ChangeUpdate, Time: metav1.NewMicroTime(at),
-		ResourceVersions: v1alpha1.ChangedVersions{First: fmt.Sprint(changes + number), Last: fmt.Sprint(changes + number)},
+		ResourceVersions: v1alpha1.ChangedVersions{First: fmt.Sprint(base + number), Last: fmt.Sprint(base + number)},
 		Author:           &v1alpha1.ChangeAuthor{Username: fmt.Sprintf("user-%d@example.com", number%50), Signal: "Audit"},
 		Fields:           []string{"/spec/replicas", "/spec/template/spec/containers[name=main]/image"},
 		Lines:            &v1alpha1.ChangedLines{Added: 2, Removed: 2},
