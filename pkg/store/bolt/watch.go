@@ -39,6 +39,8 @@ type watch struct {
 	wanted int64
 	// reported is the last revision that was reported to the reader.
 	reported int64
+	// reportDue receives when a periodic report is due, and is nil if none is scheduled.
+	reportDue <-chan time.Time
 }
 
 // serve sends changes until ctx or the engine ends, or until the changes it needs
@@ -58,17 +60,16 @@ func (w *watch) serve(ctx context.Context) {
 }
 
 func (w *watch) run(ctx context.Context) {
-	tick, stop := w.progressTicks()
-	defer stop()
 	for {
 		changed, ok := w.advance(ctx)
 		if !ok {
 			return
 		}
+		w.scheduleReport()
 		select {
 		case <-changed:
-		case <-tick:
-			w.due()
+		case <-w.reportDue:
+			w.reportDue, w.wanted = nil, w.server.revision()
 		case <-w.requested:
 			w.wanted = w.server.revision()
 		case <-ctx.Done():
@@ -79,20 +80,11 @@ func (w *watch) run(ctx context.Context) {
 	}
 }
 
-// progressTicks returns a channel that ticks when a periodic report is due, never if the watcher does not want any.
-func (w *watch) progressTicks() (<-chan time.Time, func()) {
-	if !w.op.IsProgressNotify() {
-		return nil, func() {}
-	}
-	ticker := w.server.clock.NewTicker(w.server.progressInterval)
-	return ticker.C(), ticker.Stop
-}
-
-// due schedules a periodic report, unless the reader already has that revision: every report passes through all layers
-// between the store and the clients, and on an idle store this would be most of the work.
-func (w *watch) due() {
-	if revision := w.server.revision(); revision > w.reported {
-		w.wanted = revision
+// scheduleReport schedules a periodic report for a watcher that wants them, unless the watcher already has the revision of the store:
+// every report passes through all layers between the store and the clients, and on an idle store this would be most of the work.
+func (w *watch) scheduleReport() {
+	if w.reportDue == nil && w.op.IsProgressNotify() && w.server.revision() > w.reported {
+		w.reportDue = w.server.clock.After(w.server.progressInterval)
 	}
 }
 
