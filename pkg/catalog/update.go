@@ -20,6 +20,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/catalog/revisions"
 	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
+	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	typed "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/syncstatus"
 )
@@ -66,7 +67,9 @@ type task struct {
 }
 
 // update updates a catalog to the state of its source for a trigger. A catalog that is being deleted is not updated.
-func (u *updater) update(ctx context.Context, of *v1alpha1.AppCatalog, why trigger, source sourceState) error {
+func (u *updater) update(ctx context.Context, of *v1alpha1.AppCatalog, why trigger, source sourceState) (err error) {
+	ctx, span := startSpan(ctx, of, why)
+	defer func() { tracing.End(span, err) }()
 	t, err := u.read(ctx, of, why)
 	if err == nil {
 		err = u.perform(ctx, t, source)

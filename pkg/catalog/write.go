@@ -89,6 +89,7 @@ func (u *updater) finish(ctx context.Context, t *task, failure conditions.Reason
 	if t.written != nil && changed.Status.Revision > t.catalog.Status.Revision {
 		u.events.revisionWritten(changed, t.written)
 		measureEdit(t.written, u.clock.Now())
+		traceRecord(ctx, changed, t.written)
 		klog.FromContext(ctx).Info("Catalog has a new revision", "catalog", klog.KObj(changed), "revision", changed.Status.Revision,
 			"workloads", t.written.Status.WorkloadCount, "authors", len(t.written.Status.ChangedBy), "actor", t.written.Status.Actor,
 			"syncStatus", t.written.Name)

@@ -8,6 +8,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/configbutler/slipstream/pkg/controller/tracing"
 )
 
 // Controller is a controller that works on a Shared.
@@ -47,6 +49,7 @@ func (g *Group) Run(ctx context.Context) error {
 		return err
 	}
 	defer shared.cleanup()
+	ctx = tracing.WithProvider(ctx, g.process.Tracing)
 	runs := make([]Run, len(g.controllers))
 	for i, c := range g.controllers {
 		if runs[i], err = c.Setup(withName(ctx, c.Name()), shared); err != nil {

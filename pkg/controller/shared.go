@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
@@ -40,6 +42,8 @@ type Process struct {
 	// Store is the work store, which holds what must survive the process and is not an object.
 	Store *table.Store
 	Clock clock.WithTicker
+	// Tracing starts the traces of the controllers; nil if there are none.
+	Tracing trace.TracerProvider
 }
 
 // Shared is what the controllers of one leader term share: what the process has, and the caches that are filled anew in each term.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,6 +31,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
 	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror/blobcache"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
@@ -100,6 +102,8 @@ type fixture struct {
 	// recorded is set if Changes are recorded; openFiles opens the contents of files for a process, nil for none.
 	recorded  bool
 	openFiles func() *blobcache.Cache
+	// tracing starts traces; nil for none.
+	tracing trace.TracerProvider
 	// bypassed receives the Events about bypasses; its capacity is larger than any test needs.
 	bypassed chan string
 
@@ -143,6 +147,7 @@ func (s *fixture) start() {
 	s.t.Helper()
 	logger := ktesting.NewLogger(s.t, ktesting.NewConfig(ktesting.Verbosity(1), ktesting.BufferLogs(true)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
+	ctx = tracing.WithProvider(ctx, s.tracing)
 	store := table.New(s.kv, "/test")
 	m := &mirror{
 		config: Config{Deposits: s.deposits}, shared: sharing(store), watches: newWatchStates(),

@@ -8,10 +8,13 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 	"github.com/configbutler/slipstream/pkg/store/failpoint"
@@ -43,7 +46,10 @@ func (p *pusher) push(ctx context.Context, members []member, batches []*batch) e
 	sent := !note.Tip.IsZero()
 	if sent {
 		p.race.carried = carried(batches)
+		var span trace.Span
+		ctx, span = p.startSpan(ctx, batches)
 		err := p.lease.during(ctx, func(ctx context.Context) error { return p.send(ctx, note, batches) })
+		tracing.End(span, err)
 		for _, m := range members {
 			m.destination.record.leased(p.lease.holder)
 		}
@@ -142,6 +148,7 @@ func (p *pusher) record(ctx context.Context, note *pushNote, members []member, b
 		if warning := b.pushed.warning(); warning != "" {
 			p.event(b.member.plan.object, corev1.EventTypeWarning, reasonNotAppliable, warning)
 		}
+		b.traceCommits(ctx, began)
 		b.log(ctx, time.Since(began))
 	}
 }

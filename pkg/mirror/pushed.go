@@ -56,6 +56,8 @@ type pushed struct {
 	bytes            int
 	// changes are the Changes of the commits.
 	changes []v1alpha1.ChangeSpec
+	// traced are the changes in the commits whose traces are sampled.
+	traced []tracedChange
 	// authors counts the changes by the source of their attribution.
 	authors v1alpha1.AttributionCounts
 	// files is the change in the number of files of each type; found has the numbers of files written and removed.
@@ -102,6 +104,11 @@ func (s *pushed) rename(renamed map[gitrepo.Hash]gitrepo.Hash) {
 	names := make(map[string]string, len(renamed))
 	for before, after := range renamed {
 		names[before.String()] = after.String()
+	}
+	for i := range s.traced {
+		if after, found := renamed[s.traced[i].commit]; found {
+			s.traced[i].commit = after
+		}
 	}
 	for i := range s.changes {
 		of := &s.changes[i].Commits[0]

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -81,6 +83,8 @@ type arrival struct {
 	object   rendered
 	// seen is when the event was received.
 	seen time.Time
+	// span is the span of the change, and waiting the part of it that waits for the author.
+	span, waiting trace.Span
 	// forms has, by plan, what destinations write instead of object.
 	forms map[*destinationPlan]rendered
 }
@@ -109,7 +113,7 @@ func (r *router) changed(ctx context.Context, w watch.Watch, change watch.Change
 	eventsMapped.Inc()
 	event.Content = r.authors.content(object.content)
 	// An error means that the watch is stopping. The watch that replaces it compares everything.
-	_ = r.authors.joiner.Submit(ctx, event, func(ctx context.Context, author attribution.Author) { r.deliver(ctx, a, author) })
+	_ = r.authors.joiner.Submit(a.startSpan(ctx), event, func(ctx context.Context, author attribution.Author) { r.deliver(ctx, a, author) })
 }
 
 // notRendered reports an object that cannot be written as a file with the destinations that select it.
@@ -143,6 +147,8 @@ func (r *router) wanted(ctx context.Context, a *arrival) bool {
 // deliver enqueues the change of an event for each destination. The changes are computed again, because the destinations
 // may have changed since the event was received.
 func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Author) {
+	defer a.span.End()
+	a.endWaiting(author)
 	marks, reported := r.marks.of(a.object.object, a.change.Object), false
 	if a.change.Operation == watch.Delete {
 		marks.Manager, marks.Reason = "", "" // Those of an earlier change.
@@ -152,7 +158,7 @@ func (r *router) deliver(ctx context.Context, a *arrival, author attribution.Aut
 		if !ok {
 			continue
 		}
-		next.Author, next.Marks = author, marks
+		next.Author, next.Marks, next.Trace = author, marks, traceOf(ctx)
 		if r.enqueue(ctx, d, next) != nil {
 			return // The watch is stopping. The watch that replaces it compares everything.
 		}

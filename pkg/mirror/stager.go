@@ -67,6 +67,7 @@ func (s *stager) stage(m member, g group, seed bool, sum *pushed) error {
 		s.complete(specs, changes, m, hash, commit)
 		sum.add(hash, subjectOf(commit), changes)
 		sum.changes = append(sum.changes, specs...)
+		sum.traced = append(sum.traced, tracedChanges(hash, g.changes)...)
 	}
 	return nil
 }

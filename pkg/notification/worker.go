@@ -11,11 +11,15 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
+	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/notification/delivery"
 	"github.com/configbutler/slipstream/pkg/notification/ledger"
 	"github.com/configbutler/slipstream/pkg/notification/message"
@@ -221,7 +225,12 @@ func titleOf(m *message.Message) string {
 // deliver makes an attempt to deliver a message.
 func (w *worker) deliver(ctx context.Context, m *message.Message) delivery.Result {
 	begun := w.clock.Now()
+	ctx, span := tracing.Start(ctx, "notification.deliver", trace.WithAttributes(
+		attribute.String("slipstream.sink", w.numbers.String()), attribute.Int("slipstream.notifications", m.Total()),
+	))
+	defer span.End()
 	result := w.used.receiver.Deliver(ctx, m, w.queue.thread(m.Thread))
+	span.SetAttributes(attribute.String("slipstream.outcome", string(result.Outcome)))
 	w.sent = append(w.sent, begun)
 	w.numbers.attempted(result.Outcome, m.Total(), w.clock.Since(begun))
 	failpoint.Reach("notification-delivered")

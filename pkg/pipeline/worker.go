@@ -9,10 +9,13 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
+
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
@@ -86,10 +89,13 @@ func (w *worker) deliverNext(ctx context.Context) pause {
 	w.consumeWake()
 	begun := w.clock.Now()
 	last := format.Result{Outcome: format.Delivered}
+	ctx, span := w.startSpan(ctx, batch)
 	err = w.to.Deliver(ctx, batch, func(keys []item.Key, result format.Result) error {
 		last = result
 		return w.record(ctx, batch.ID, keys, result)
 	})
+	span.SetAttributes(attribute.String("slipstream.outcome", string(last.Outcome)))
+	tracing.End(span, err)
 	took := w.clock.Since(begun)
 	w.numbers.took(took)
 	if err != nil {

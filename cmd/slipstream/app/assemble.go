@@ -39,7 +39,7 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 	}
 	monitor := monitorRecords(opts.Storage, rotation, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
-	clients, err := applyOptions(opts, config, rules)
+	clients, err := applyOptions(ctx, opts, config, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,10 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 }
 
 // applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which admission reads.
-func applyOptions(opts *options.Options, config *apiserver.Config, rules *mirror.Resolver) (clients *watch.Clients, err error) {
-	err = opts.ApplyTo(config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
+func applyOptions(
+	ctx context.Context, opts *options.Options, config *apiserver.Config, rules *mirror.Resolver,
+) (clients *watch.Clients, err error) {
+	err = opts.ApplyTo(ctx, config, func(generic *genericapiserver.RecommendedConfig) (admission.PluginInitializer, error) {
 		references, err := newReferences(generic.LoopbackClientConfig, generic.ClientConfig)
 		if err != nil {
 			return nil, err

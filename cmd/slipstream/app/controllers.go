@@ -50,6 +50,7 @@ func newProcess(
 	return &controller.Process{
 		Client: client, Cluster: clients, Types: types, Access: reviews,
 		Events: events.NewRecorder(ctx, clients.Kubernetes), Store: store, Clock: clock.RealClock{},
+		Tracing: generic.TracerProvider,
 	}, nil
 }
 

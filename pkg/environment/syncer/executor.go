@@ -58,7 +58,7 @@ func (e *Executor) Execute(ctx context.Context, job Job) (Outcome, error) {
 	for _, record := range job.Records {
 		x.records = append(x.records, &jobRecord{executor: e, record: record, target: job.Environment.Spec.TargetNamespace})
 	}
-	result, err := x.execute(ctx)
+	result, err := x.executeTraced(ctx)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("carry out SyncStatus %s/%s: %w", job.Records[0].Namespace, job.Records[0].Name, err)
 	}

@@ -69,6 +69,16 @@ type Change struct {
 	Author attribution.Author `json:"author,omitzero"`
 	// Marks are what the object says beside its content.
 	Marks Marks `json:"marks,omitzero"`
+	// Trace is the trace of the change, if it is sampled. It is stored, so that a restart does not end it.
+	Trace Trace `json:"trace,omitzero"`
+}
+
+// Trace is where the trace of a change continues when the change leaves the outbox.
+type Trace struct {
+	// Parent is the W3C traceparent of the span of the change.
+	Parent string `json:"parent"`
+	// Since is when the change entered the outbox.
+	Since time.Time `json:"since"`
 }
 
 // Marks are what an object says of its change beside its content.

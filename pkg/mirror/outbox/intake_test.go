@@ -230,6 +230,7 @@ func TestStoredRow(t *testing.T) {
 			},
 			Signal: attribution.Audit, Manager: "kubectl", NamespaceDeletedBy: "ann",
 		},
+		Trace: outbox.Trace{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", Since: testkit.Noon},
 		Marks: outbox.Marks{
 			Reason: "rollback", Manager: "kubectl-edit", Values: map[string]string{"/data/a": "0123"},
 			ManagedBy: &v1alpha1.ChangeManager{Tool: v1alpha1.ManagedByFlux, Kind: "Kustomization", Namespace: "flux-system", Name: "shop"},

@@ -5,6 +5,7 @@
 package options
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -66,6 +67,7 @@ type Options struct {
 	Attribution    *AttributionOptions
 	Environments   *EnvironmentOptions
 	Notifications  *NotificationOptions
+	Tracing        *TracingOptions
 	LeaderElection componentconfig.LeaderElectionConfiguration
 	Logging        *logs.Options
 
@@ -122,6 +124,7 @@ func New(codecs serializer.CodecFactory) *Options {
 		Attribution:   newAttributionOptions(),
 		Environments:  newEnvironmentOptions(),
 		Notifications: &NotificationOptions{},
+		Tracing:       &TracingOptions{},
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: controller.DefaultLeaseDuration},
@@ -185,7 +188,7 @@ func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
 	o.Recommended.Admission.AddFlags(flags.FlagSet("admission"))
 	o.Recommended.Features.AddFlags(flags.FlagSet("features"))
 	o.Recommended.EgressSelector.AddFlags(flags.FlagSet("egress selector"))
-	o.Recommended.Traces.AddFlags(flags.FlagSet("traces"))
+	o.Tracing.addFlags(flags.FlagSet("traces"))
 	o.Server.AddUniversalFlags(flags.FlagSet("generic"))
 	logsapi.AddFlags(o.Logging, flags.FlagSet("logs"))
 	return flags
@@ -248,6 +251,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Attribution.validate()...)
 	errs = append(errs, o.Environments.validate()...)
 	errs = append(errs, o.Notifications.validate()...)
+	errs = append(errs, o.Tracing.validate()...)
 	errs = append(errs, o.validateLeaderElection()...)
 	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))
@@ -313,13 +317,17 @@ func (o *Options) ApplyComponents() error {
 // and valid. newInitializer returns the initializers of admission plugins, once the connections to the cluster and to
 // the server itself are configured.
 func (o *Options) ApplyTo(
-	config *apiserver.Config, newInitializer func(*genericapiserver.RecommendedConfig) (admission.PluginInitializer, error),
+	ctx context.Context, config *apiserver.Config, newInitializer func(*genericapiserver.RecommendedConfig) (admission.PluginInitializer, error),
 ) error {
 	if err := o.Server.ApplyTo(&config.Generic.Config); err != nil {
 		return fmt.Errorf("applying the generic options: %w", err)
 	}
 	config.Validation.AllowInsecureURLs = o.Git.AllowInsecure
 	config.Validation.ServerNamespace = o.Namespace
+	// The clients of the server use the provider, so it comes first.
+	if err := o.Tracing.applyTo(ctx, &config.Generic.Config); err != nil {
+		return err
+	}
 	recommended := *o.Recommended
 	recommended.Etcd = nil
 	recommended.ExtraAdmissionInitializers = func(generic *genericapiserver.RecommendedConfig) ([]admission.PluginInitializer, error) {
@@ -332,5 +340,6 @@ func (o *Options) ApplyTo(
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)
 	}
+	o.Tracing.wrapLoopback(&config.Generic.Config)
 	return applyAudit(recommended.Audit, &config.Generic.Config)
 }

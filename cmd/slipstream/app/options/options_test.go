@@ -49,6 +49,27 @@ func TestValidate(t *testing.T) {
 		wants []string
 	}{
 		{name: "the defaults"},
+		{
+			name: "traces without a file", arguments: []string{"--tracing-config-file=/missing.yaml"},
+			wants: []string{`--tracing-config-file=/missing.yaml: unable to read tracing configuration from "/missing.yaml"`},
+		},
+		{
+			name: "traces with an unknown field",
+			arguments: []string{"--tracing-config-file=" + fileWith(t, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n"+
+				"url: collector:4317\n")},
+			wants: []string{"--tracing-config-file=", `unable to decode tracing configuration data: strict decoding error: unknown field "url"`},
+		},
+		{
+			name: "traces with invalid fields",
+			arguments: []string{"--tracing-config-file=" + fileWith(t, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n"+
+				"endpoint: http://collector:4317\nsamplingRatePerMillion: 2000000\n")},
+			wants: []string{"endpoint: Invalid value", "unsupported scheme: http", "samplingRatePerMillion: Invalid value"},
+		},
+		{
+			name: "traces",
+			arguments: []string{"--tracing-config-file=" + fileWith(t, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n"+
+				"endpoint: collector:4317\nsamplingRatePerMillion: 1000\n")},
+		},
 		{name: "etcd", arguments: []string{"--storage-backend=etcd3", "--etcd-servers=http://127.0.0.1:2379"}},
 		{
 			name: "etcd without servers", arguments: []string{"--storage-backend=etcd3"},

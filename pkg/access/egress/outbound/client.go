@@ -85,10 +85,10 @@ func NewHTTPClient(dialer *proxy.Dialer, configuration *tls.Config) *http.Client
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	return &http.Client{
-		Transport: dialer.RoundTripper(&http.Transport{
+		Transport: traced{dialer.RoundTripper(&http.Transport{
 			TLSClientConfig: configuration, Protocols: &protocols, DisableCompression: true,
 			MaxIdleConnsPerHost: 1, IdleConnTimeout: idleTimeout, MaxResponseHeaderBytes: maxResponse,
-		}),
+		})},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
