@@ -50,6 +50,10 @@ func TestOutgoingConnections(t *testing.T) {
 			`{storage: {backend: etcd3, etcd: {servers: ["https://a:2379"]}}, networkPolicy: {egress: {restrict: true}}}`,
 			append([]connection{etcdPeer}, always...), []connection{gitea, collector},
 		},
+		"restricted, with traces": {
+			`{tracing: {endpoint: "collector.observability.svc:4317"}, networkPolicy: {egress: {restrict: true}}}`,
+			append([]connection{collector}, always...), []connection{etcdPeer, gitea},
+		},
 		"restricted, with other ports": {
 			"{networkPolicy: {egress: {restrict: true, remotes: {ports: [22, 443, 3000]}, rules: [{ports: [{port: 4317}]}]}}}",
 			append([]connection{gitea, collector}, always...), []connection{etcdPeer},

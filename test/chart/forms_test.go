@@ -15,6 +15,7 @@ image: {repository: "registry.example.com/slipstream:v1"}
 storage: {backend: etcd3, persistence: {size: 10GB}, etcd: {servers: ["etcd-0:2379", "https://etcd-1:2379"]}}
 resources: {requests: {cpu: 1 core}, limits: {memory: 64kI}}
 metrics: {serviceMonitor: {interval: 30}}
+tracing: {endpoint: "http://collector:4317"}
 page: {url: "http://page.example", image: {repository: "registry.example.com/page:v1"}, resources: {limits: {memory: 1 GB}}}
 `)
 	for _, message := range []string{
@@ -23,6 +24,7 @@ page: {url: "http://page.example", image: {repository: "registry.example.com/pag
 		`storage.persistence.size: "10GB" is not a quantity; want a number, and a unit as in 10Gi`,
 		`resources.requests.cpu: "1 core" is not a quantity`,
 		`resources.limits.memory: "64kI" is not a quantity`,
+		`tracing.endpoint: "http://collector:4317" is not the address of a collector; want HOST:PORT`,
 		`page.url: "http://page.example" is not an https URL without a path; want https://HOST or https://HOST:PORT`,
 		`page.image.repository: "registry.example.com/page:v1" has a tag; set page.image.tag instead`,
 		`page.resources.limits.memory: "1 GB" is not a quantity`,

@@ -48,6 +48,7 @@ var configurations = map[string]struct {
 		values:  `{replicas: 2, storage: {backend: etcd3, etcd: {servers: ["https://a:2379", "https://b:2379"], prefix: /s, tlsSecret: etcd}}}`,
 		secrets: map[string][]string{"etcd": {"tls.crt", "tls.key", "ca.crt"}},
 	},
+	"traces": {values: "{tracing: {endpoint: collector.observability.svc:4317, samplingRatePerMillion: 1000000}}"},
 	"settings": {
 		values: `{securePort: 8443, shutdownDelaySeconds: 3, flags: {git-batch-max-files: 500, v: 2, allow-destinations: [link-local, ` +
 			`10.0.0.0/8]}}`,
@@ -59,8 +60,10 @@ func TestServerAcceptsItsArguments(t *testing.T) {
 	seen := map[string]bool{}
 	for name, configuration := range configurations {
 		t.Run(name, func(t *testing.T) {
-			pod := find[*appsv1.Deployment](t, objects(t, configuration.values), "slipstream").Spec.Template.Spec
+			all := objects(t, configuration.values)
+			pod := find[*appsv1.Deployment](t, all, "slipstream").Spec.Template.Spec
 			folder := mount(t, pod, configuration.secrets)
+			mountTracing(t, folder, among[*corev1.ConfigMap](t, all, "slipstream-tracing"))
 			opts := options.New(apiserver.NewCodecs(apiserver.NewScheme()))
 			flags := pflag.NewFlagSet("slipstream", pflag.ContinueOnError)
 			for _, set := range opts.Flags().FlagSets {
@@ -122,6 +125,21 @@ func mount(t *testing.T, pod corev1.PodSpec, secrets map[string][]string) string
 		t.Errorf("mounted Secrets = %v, want %v", got, want)
 	}
 	return folder
+}
+
+// mountTracing writes the files of a ConfigMap for traces, if there is one.
+func mountTracing(t *testing.T, folder string, configs []*corev1.ConfigMap) {
+	t.Helper()
+	for _, config := range configs {
+		if err := os.MkdirAll(filepath.Join(folder, "tracing"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range config.Data {
+			if err := os.WriteFile(filepath.Join(folder, "tracing", name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }
 
 // fileContents returns valid contents for the keys of Secrets.

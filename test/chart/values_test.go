@@ -74,6 +74,8 @@ var changes = map[string]change{
 	"attribution.admission.clientCASecret":     {to: "authority", when: direct},
 	"attribution.audit.clientCASecret":         {to: "audit"},
 	"attribution.audit.clientNames":            {to: "[one]", when: audited},
+	"tracing.endpoint":                         {to: "collector:4317"},
+	"tracing.samplingRatePerMillion":           {to: "1000000", when: "{tracing: {endpoint: collector:4317}}"},
 	"rbac.create":                              {to: "false"},
 	"rbac.aggregate":                           {to: "false"},
 	"watch.types":                              {to: "any"},

@@ -22,4 +22,5 @@ shutdown-delay-duration: shutdownDelaySeconds
 storage-backend: storage.backend
 tls-cert-file: tls.secretName
 tls-private-key-file: tls.secretName
+tracing-config-file: tracing.endpoint
 {{- end }}

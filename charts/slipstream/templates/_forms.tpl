@@ -18,6 +18,11 @@ page.url: {{ . | quote }} is not an https URL without a path; want https://HOST 
 storage.etcd.servers: {{ . | quote }} is not the URL of a server; want https://HOST:PORT, such as https://etcd-0.etcd:2379
 {{- end }}
 {{- end }}
+{{- with .Values.tracing.endpoint }}
+{{- if not (regexMatch "^[^,/ ]+:[0-9]+$" .) }}
+tracing.endpoint: {{ . | quote }} is not the address of a collector; want HOST:PORT, such as collector.observability.svc:4317
+{{- end }}
+{{- end }}
 {{- $quantities := dict "storage.persistence.size" .Values.storage.persistence.size }}
 {{- range $prefix, $resources := dict "" .Values.resources "page." .Values.page.resources }}
 {{- range $kind, $each := $resources }}

@@ -68,6 +68,21 @@
 {{- end }}
 {{- end }}
 
+{{/* The flags for traces. */}}
+{{- define "slipstream.tracingFlags" -}}
+{{- if .Values.tracing.endpoint }}
+- --tracing-config-file=/etc/slipstream/tracing/tracing.yaml
+{{- end }}
+{{- end }}
+
+{{/* The file of --tracing-config-file. */}}
+{{- define "slipstream.tracingConfig" -}}
+apiVersion: apiserver.config.k8s.io/v1
+kind: TracingConfiguration
+endpoint: {{ .Values.tracing.endpoint | toJson }}
+samplingRatePerMillion: {{ .Values.tracing.samplingRatePerMillion | int }}
+{{- end }}
+
 {{/* The flags in the value flags: one for each item of a list. */}}
 {{- define "slipstream.otherFlags" -}}
 {{- range $name, $value := .Values.flags }}
