@@ -71,6 +71,18 @@ func standIns() []standIn {
 			why: "the Service of a test has no cluster IP; test/attribution starts a kube-apiserver with the files",
 		},
 		{
+			text: "kubectl logs -n slipstream-system deploy/slipstream", replacement: `cat "$SERVER_LOG"`,
+			why: "kubectl logs requires a kubelet",
+		},
+		{
+			text: "kubectl logs -n observability deploy/collector", replacement: `cat "$COLLECTOR_LOG"`,
+			why: "kubectl logs requires a kubelet, and the collector is test/testkit/tracetest",
+		},
+		{
+			text: "--server=https://localhost:10250", replacement: `--server="$SERVER_URL"`,
+			why: "kubectl port-forward requires a kubelet",
+		},
+		{
 			text: "make bench", replacement: "make --dry-run bench",
 			why: "takes a quarter of an hour",
 		},

@@ -54,7 +54,7 @@ func runnable() []string {
 
 // runByThemselves returns the pages that have their own tests with their own clusters.
 func runByThemselves() []string {
-	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage, restoringPage, historyPage}
+	return []string{"README.md", tourPage, "docs/development.md", installPage, upgradePage, migrationPage, restoringPage, historyPage, observabilityPage}
 }
 
 // TestDevelopment follows the page on development, which starts and stops a cluster.
