@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/configbutler/slipstream/test/devcluster/process"
 )
@@ -117,6 +118,25 @@ func (c *Cluster) StartAPIServer(ctx context.Context, flags ...string) (string, 
 		fmt.Sprintf("--secure-port=%d", c.state.Ports.SecondAPIServer), "--audit-log-path=",
 	}, flags)
 	return url, c.startPart(ctx, second)
+}
+
+// RestartAPIServer ends kube-apiserver with a signal, starts it on the same store, and returns when it is ready.
+func (c *Cluster) RestartAPIServer(ctx context.Context, signal syscall.Signal) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	first := c.apiServer()
+	for _, running := range c.state.Processes {
+		if running.Name != first.spec.Name {
+			continue
+		}
+		if err := running.Stop(ctx, signal); err != nil {
+			return err
+		}
+	}
+	if err := c.forgetEnded(); err != nil {
+		return err
+	}
+	return c.startPart(ctx, first)
 }
 
 // controllerManager is the kube-controller-manager. Its rate limit is higher than usual, so that tests need not wait

@@ -37,18 +37,35 @@ func (m *Mirror) live(ctx context.Context, client kubernetes.Interface) (map[str
 	return values, nil
 }
 
-// mirrored returns the value of each ConfigMap in Git by path. It runs git once for all files.
+// mirrored returns the value of each ConfigMap in Git by path.
 func (m *Mirror) mirrored(ctx context.Context) (map[string]string, error) {
-	archive, err := m.Git(ctx, "archive", "--format=tar", m.Branch+":"+m.Folder)
+	contents, err := m.Contents(ctx)
 	if err != nil {
 		return nil, err
 	}
 	values := map[string]string{}
+	for path, content := range contents {
+		var object corev1.ConfigMap
+		if err := yaml.UnmarshalStrict(content, &object); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		values[path] = object.Data["value"]
+	}
+	return values, nil
+}
+
+// Contents returns the files that Files returns, with their contents by path. It runs git once for all files.
+func (m *Mirror) Contents(ctx context.Context) (map[string][]byte, error) {
+	archive, err := m.Git(ctx, "archive", "--format=tar", m.Branch+":"+m.Folder)
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string][]byte{}
 	files := tar.NewReader(strings.NewReader(archive))
 	for {
 		header, err := files.Next()
 		if errors.Is(err, io.EOF) {
-			return values, nil
+			return contents, nil
 		}
 		if err != nil {
 			return nil, err
@@ -56,15 +73,9 @@ func (m *Mirror) mirrored(ctx context.Context) (map[string]string, error) {
 		if header.Typeflag != tar.TypeReg || header.Name == MarkerPath || header.Name == NotesPath {
 			continue
 		}
-		content, err := io.ReadAll(files)
-		if err != nil {
+		if contents[header.Name], err = io.ReadAll(files); err != nil {
 			return nil, err
 		}
-		var object corev1.ConfigMap
-		if err := yaml.UnmarshalStrict(content, &object); err != nil {
-			return nil, fmt.Errorf("%s: %w", header.Name, err)
-		}
-		values[header.Name] = object.Data["value"]
 	}
 }
 

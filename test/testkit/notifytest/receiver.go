@@ -29,6 +29,7 @@ type Receiver struct {
 
 	mutex    sync.Mutex
 	next     []Answer
+	always   []Answer
 	requests []Request
 	faults   []string
 }
@@ -43,6 +44,8 @@ type Request struct {
 	Body   []byte
 	// Time is when it was received.
 	Time time.Time
+	// Status is the status of the response. It is 0 if there is none.
+	Status int
 }
 
 // Answer is a response.
@@ -88,6 +91,14 @@ func (r *Receiver) Next(answers ...Answer) {
 	r.next = append(r.next, answers...)
 }
 
+// Always sets the answers to requests without an answer of Next. They are used in rotation. Without answers, the receiver responds like
+// the service.
+func (r *Receiver) Always(answers ...Answer) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.always = slices.Clone(answers)
+}
+
 // Requests returns the received requests in order.
 func (r *Receiver) Requests() []Request {
 	r.mutex.Lock()
@@ -110,7 +121,9 @@ func (r *Receiver) serve(w http.ResponseWriter, incoming *http.Request) {
 		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 		return
 	}
-	answer := r.answer(incoming.Method, Request{incoming.URL.RequestURI(), incoming.Header, body, time.Now()})
+	answer := r.answer(incoming.Method, Request{
+		Path: incoming.URL.RequestURI(), Header: incoming.Header, Body: body, Time: time.Now(),
+	})
 	switch {
 	case answer.Hangs:
 		select {
@@ -132,15 +145,22 @@ func (r *Receiver) serve(w http.ResponseWriter, incoming *http.Request) {
 func (r *Receiver) answer(method string, request Request) Answer {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.requests = append(r.requests, request)
 	answer, faults := r.check(request)
 	if method != http.MethodPost {
 		faults = append(faults, "the method is "+method)
 	}
 	r.faults = append(r.faults, faults...)
-	if len(r.next) > 0 {
+	switch {
+	case len(r.next) > 0:
 		answer = r.next[0]
 		r.next = r.next[1:]
+	case len(r.always) > 0:
+		answer = r.always[0]
+		r.always = append(r.always[1:], answer)
 	}
+	if !answer.Lost && !answer.Hangs {
+		request.Status = answer.Status
+	}
+	r.requests = append(r.requests, request)
 	return answer
 }
