@@ -42,6 +42,9 @@ KILLS ?= 20
 BURST ?= 1000
 CHANGES ?= 2000
 STORM ?= 10000
+# The parameters of make soak: its duration in minutes, and the seed of its random faults and changes, 0 for a random one.
+MINUTES ?= 30
+SEED ?= 0
 # The maximum number of objects that the benchmarks mirror.
 OBJECTS ?= 20000
 
@@ -149,7 +152,7 @@ judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPST
 # The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
 # server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
 WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
-	./test/notifications ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/container
+	./test/notifications ./test/soak ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/container
 WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
@@ -180,6 +183,11 @@ test-faults: control-plane ## Repeat crashes and power loss of the store, for FA
 	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)' -burst '$(BURST)'
 	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
 	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
+
+# At the end, a soak waits for what failures have delayed, and checks the whole history.
+.PHONY: soak
+soak: control-plane ## Let users work for MINUTES while random things fail, and check at the end that everything is equal; SEED repeats the faults of a run.
+	$(PLAIN_TEST) $(UNCACHED) -timeout "$$(($(MINUTES) + 30))m" -v -run TestSoak ./test/soak -minutes '$(MINUTES)' -seed '$(SEED)'
 
 .PHONY: test-partners
 test-partners: control-plane ## Run the tests with real partners, such as Git hosts, which are built from their Go modules (minutes, once).
