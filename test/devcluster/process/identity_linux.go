@@ -13,8 +13,9 @@ import (
 // Fields of /proc/PID/stat, counted from the one after the program's name, which is
 // in parentheses and may contain any characters.
 const (
-	statState = 0
-	statBegin = 19
+	statState   = 0
+	statThreads = 17
+	statBegin   = 19
 )
 
 // beginning returns the boot id and the clock tick at which the process began.
@@ -30,10 +31,11 @@ func beginning(pid int) (string, error) {
 	return strings.TrimSpace(string(boot)) + "/" + fields[statBegin], nil
 }
 
-// ended reports whether the process is a zombie or does not exist.
+// ended reports whether the process is a zombie or does not exist. A killed process is a zombie while other threads of it still end, and
+// keep its ports and files open.
 func ended(pid int) bool {
 	fields, err := stat(pid)
-	return err != nil || fields[statState] == "Z" || fields[statState] == "X"
+	return err != nil || fields[statState] == "X" || fields[statState] == "Z" && (fields[statThreads] == "1" || fields[statThreads] == "0")
 }
 
 // stat returns the fields that follow the program's name.
