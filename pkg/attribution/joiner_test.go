@@ -148,9 +148,13 @@ func TestWrites(t *testing.T) {
 		"scale to something else": {object: replicas(3), facts: []testFact{attempted("ann", from("5", ""), scaled(4))}, signal: ManagedFields},
 		"scale without replicas":  {facts: []testFact{attempted("ann", from("5", ""), scaled(0))}, signal: ManagedFields},
 
-		"name only":                     {facts: []testFact{audited("ann", nameOnly)}, want: "ann", signal: Audit},
-		"name only, of two":             {facts: []testFact{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
-		"name only, long ago":           {facts: []testFact{audited("ann", nameOnly, begun(-5*time.Second, ms))}, signal: ManagedFields},
+		"name only":           {facts: []testFact{audited("ann", nameOnly)}, want: "ann", signal: Audit},
+		"name only, of two":   {facts: []testFact{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
+		"name only, long ago": {facts: []testFact{audited("ann", nameOnly, begun(-5*time.Second, ms))}, signal: ManagedFields},
+		"name only, delivered late": {
+			object: func(b built) built { return b.writtenAt(time.Now().Add(-5 * time.Second)) },
+			facts:  []testFact{audited("bob", nameOnly)}, signal: ManagedFields,
+		},
 		"name only, another operation":  {facts: []testFact{audited("ann", nameOnly).creating()}, signal: ManagedFields},
 		"name only beside an exact one": {facts: []testFact{audited("bob", nameOnly), audited("ann")}, want: "ann", signal: Audit},
 

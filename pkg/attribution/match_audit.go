@@ -80,10 +80,12 @@ func earliest(facts []*storedFact) *storedFact {
 
 // decideNamed returns a verdict from facts that have neither uid nor resourceVersion: those of one user, at the time of
 // the event. A contradicting fact may arrive until waiting ends. Such a fact explains one event only; a later change may
-// be from a user who is not audited.
+// be from a user who is not audited. The managedFields of a written object must confirm the time: after an interruption, a
+// watch delivers older states, too, at the time of a later request.
 func (e *evidence) decideNamed(facts []*storedFact) (verdict, bool) {
 	near := filter(facts, func(k *storedFact) bool {
-		return k.Operation == e.pending.event.Operation && k.Collection == nil && e.matchesTime(k)
+		return k.Operation == e.pending.event.Operation && k.Collection == nil && e.matchesTime(k) &&
+			(k.Operation == v1alpha1.OperationDelete || confirmsWrite(e.pending.event.Object, k))
 	})
 	if len(near) == 0 {
 		return e.decideCollected(facts)
