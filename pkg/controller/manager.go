@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -27,19 +28,21 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/logredact"
 )
 
-// Times of the leader Lease. A killed leader is replaced after at most the duration and twice pollInterval. A leader that cannot
+// Times are the times of the leader Lease. A killed leader is replaced when its Lease has not changed for the duration. A leader that cannot
 // renew the Lease stops at the deadline after its last renewal, which leaves it the rest of the duration to drain before another process
 // can take over. Two retry periods must fit into the deadline, so that one failed renewal does not end the term.
-const (
-	DefaultLeaseDuration = 24 * time.Second
-	DefaultRenewDeadline = 16 * time.Second
-	DefaultRetryPeriod   = 6 * time.Second
-)
+type Times struct {
+	Duration      time.Duration
+	RenewDeadline time.Duration
+	RetryPeriod   time.Duration
+}
 
-// pollInterval is how often a process that does not lead checks whether the Lease is free. An elector alone checks once in one to
-// two retry periods and counts the duration from that check: without the poll, controllers would pause up to 14 seconds instead
-// of 3 after a stop, and up to 51 instead of 35 after a kill.
-const pollInterval = 2 * time.Second
+// OneOfSeveral are the default times if other replicas can take over, and Single those if none can. A single replica has no successor
+// that waits for its Lease, so it renews the Lease less often and tolerates a longer outage of the API server.
+var (
+	OneOfSeveral = Times{Duration: 8 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 1500 * time.Millisecond}
+	Single       = Times{Duration: 24 * time.Second, RenewDeadline: 16 * time.Second, RetryPeriod: 6 * time.Second}
+)
 
 // Pauses between a term that failed and the next one.
 const (
@@ -61,11 +64,11 @@ type Lease struct {
 	// NewLock returns a new lock on the Lease object with the identity of this process. Each election needs its own, because a lock
 	// caches what it has read. If NewLock is nil, this process always leads.
 	NewLock func() resourcelock.Interface
-	// Duration, RenewDeadline and RetryPeriod are those of leaderelection.LeaderElectionConfig, except that RenewDeadline counts from
-	// the last renewal. Runners must drain within the difference of Duration and RenewDeadline.
-	Duration      time.Duration
-	RenewDeadline time.Duration
-	RetryPeriod   time.Duration
+	// Watch watches the Lease object. It may be nil, and it may fail: then the Lease is read every two seconds.
+	Watch func(ctx context.Context) (watch.Interface, error)
+	// Times are those of leaderelection.LeaderElectionConfig, except that RenewDeadline counts from the last renewal. Runners must
+	// drain within the difference of Duration and RenewDeadline.
+	Times
 }
 
 // Manager runs the runners while this process leads.
@@ -91,17 +94,15 @@ func NewManager(lease Lease, runners ...Runner) (*Manager, error) {
 func (m *Manager) Run(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	pause := newPause()
-	var free vacancyError
 	for ctx.Err() == nil {
 		started := time.Now()
-		err := m.term(ctx, free.record)
+		err := m.term(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.As(err, &free) {
+		if errors.Is(err, errNotElected) {
 			continue
 		}
-		free = vacancyError{}
 		if time.Since(started) > lastPause {
 			pause = newPause()
 		}
@@ -119,30 +120,28 @@ func newPause() wait.Backoff {
 	return wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.1, Steps: 10, Cap: lastPause}
 }
 
-// errLeaseLost ends a term in which no runner failed.
-var errLeaseLost = errors.New("the leader lease was lost")
+var (
+	// errLeaseLost ends a term in which no runner failed.
+	errLeaseLost = errors.New("the leader lease was lost")
+	// errNotElected ends an election in which another process was faster.
+	errNotElected = errors.New("another process leads")
+)
 
-// vacancyError ends a wait for leadership because the Lease is free: a new election succeeds at once, unless another process is
-// faster.
-type vacancyError struct {
-	// record is the Lease as the last leader left it.
-	record []byte
-}
-
-func (vacancyError) Error() string { return "the leader lease is free" }
-
-// term waits for leadership, runs the runners, and releases the Lease once they have stopped. A Lease whose content is vacant
-// counts as free.
-func (m *Manager) term(ctx context.Context, vacant []byte) error {
+// term waits until the Lease is free, acquires it, runs the runners, and releases the Lease once they have stopped.
+func (m *Manager) term(ctx context.Context) error {
 	if m.lease.NewLock == nil {
 		return m.lead(ctx, ctx)
+	}
+	expired, err := awaitVacancy(ctx, m.lease)
+	if err != nil {
+		return err
 	}
 	// The election outlives ctx: cancelling it releases the Lease, which must wait for the runners.
 	election, release := context.WithCancel(context.WithoutCancel(ctx))
 	defer release()
 	leading, lose := context.WithCancel(election)
 	defer lose()
-	lock := newElectionLock(m.lease, vacant, lose)
+	lock := newElectionLock(m.lease, expired, lose)
 	defer lock.expiry.Stop()
 	elected := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(m.election(lock, elected))
@@ -155,65 +154,28 @@ func (m *Manager) term(ctx context.Context, vacant []byte) error {
 		defer lose()
 		elector.Run(election)
 	}()
-	err = m.await(ctx, election, over, elected, func() error { return m.lead(ctx, leading) })
+	select {
+	case <-ctx.Done():
+	case <-leading.Done():
+		err = errNotElected
+	case <-elected:
+		err = m.lead(ctx, leading)
+	}
 	lock.drained.Store(true)
 	release()
 	<-over
 	return err
 }
 
-// await calls lead if the election is won. It returns earlier if ctx is done, the election is over, or the Lease is free.
-func (m *Manager) await(ctx, election context.Context, over, elected <-chan struct{}, lead func() error) error {
-	waiting, stopWaiting := context.WithCancel(election)
-	defer stopWaiting()
-	select {
-	case <-ctx.Done():
-	case <-over:
-	case record := <-m.vacated(waiting):
-		return vacancyError{record: record}
-	case <-elected:
-		stopWaiting()
-		return lead()
-	}
-	return errLeaseLost
-}
-
-// vacated returns a channel that receives the Lease of another process once that process has released it or let it expire. It
-// stops polling when ctx is done.
-func (m *Manager) vacated(ctx context.Context) <-chan []byte {
-	vacant := make(chan []byte, 1)
-	lock := m.lease.NewLock()
-	var led bool
-	var seen []byte
-	var changed time.Time
-	look := func(ctx context.Context) (bool, error) {
-		record, raw, err := lock.Get(ctx)
-		if err != nil || record.HolderIdentity == lock.Identity() {
-			return false, nil //nolint:nilerr // the elector gets the same error and reports it
-		}
-		if !bytes.Equal(raw, seen) {
-			seen, changed = raw, time.Now()
-		}
-		led = led || record.HolderIdentity != ""
-		// The clocks of two machines are not compared.
-		ranOut := time.Since(changed) >= time.Duration(record.LeaseDurationSeconds)*time.Second
-		return led && (record.HolderIdentity == "" || ranOut), nil
-	}
-	go func() {
-		if wait.PollUntilContextCancel(ctx, pollInterval, true, look) == nil {
-			vacant <- seen
-		}
-	}()
-	return vacant
-}
-
 // electionLock is the lock of one election. The elector alone would let two processes act at once: it gives up a renew deadline after
 // its first failed renewal instead of after its last successful one, and then releases the Lease before it ends the context of the leader.
 type electionLock struct {
 	resourcelock.Interface
-	// vacant is the Lease when its leader was found to have stopped. While that is its content, the lock presents it as free. The API
-	// server checks that no other process has written it when it is acquired.
-	vacant []byte
+	// expired is the Lease when its leader was found to have let it expire. While that is its content, the lock presents it as free. The
+	// API server checks that no other process has written it when it is acquired.
+	expired []byte
+	// lose ends the election or the term.
+	lose func()
 	// deadline is the time after a renewal at which expiry ends the term.
 	deadline time.Duration
 	expiry   *time.Timer
@@ -221,18 +183,23 @@ type electionLock struct {
 	drained atomic.Bool
 }
 
-// newElectionLock returns a lock that calls lose when the Lease has been acquired but not been renewed until the deadline.
-func newElectionLock(lease Lease, vacant []byte, lose func()) *electionLock {
+// newElectionLock returns a lock that calls lose when another process has the Lease, or when the Lease has been acquired but not been
+// renewed until the deadline.
+func newElectionLock(lease Lease, expired []byte, lose func()) *electionLock {
 	expiry := time.AfterFunc(lease.RenewDeadline, lose)
 	expiry.Stop() // until the Lease is acquired
-	return &electionLock{Interface: lease.NewLock(), vacant: vacant, deadline: lease.RenewDeadline, expiry: expiry}
+	return &electionLock{Interface: lease.NewLock(), expired: expired, lose: lose, deadline: lease.RenewDeadline, expiry: expiry}
 }
 
 // Get implements resourcelock.Interface.
 func (l *electionLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && bytes.Equal(raw, l.vacant) {
+	switch {
+	case err != nil:
+	case bytes.Equal(raw, l.expired):
 		record.HolderIdentity = ""
+	case record.HolderIdentity != "" && record.HolderIdentity != l.Identity():
+		l.lose()
 	}
 	return record, raw, err //nolint:wrapcheck // the elector distinguishes kinds of errors
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -77,9 +79,10 @@ func shortLease(client *fake.Clientset, identity string) Lease {
 				LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
 			}
 		},
-		Duration:      2 * time.Second,
-		RenewDeadline: time.Second,
-		RetryPeriod:   100 * time.Millisecond,
+		Watch: func(ctx context.Context) (watch.Interface, error) {
+			return client.CoordinationV1().Leases(namespace).Watch(ctx, metav1.ListOptions{})
+		},
+		Times: Times{Duration: 2 * time.Second, RenewDeadline: time.Second, RetryPeriod: 100 * time.Millisecond},
 	}
 }
 
@@ -178,11 +181,11 @@ func TestAReleasedLeaseIsTakenBeforeTheRetryPeriod(t *testing.T) {
 		client := fake.NewClientset()
 		slow := func(identity string) Lease {
 			lease := shortLease(client, identity)
-			lease.Duration, lease.RenewDeadline, lease.RetryPeriod = 9*patience, 6*patience, 3*patience
+			lease.Times = Times{Duration: 9 * patience, RenewDeadline: 6 * patience, RetryPeriod: 3 * patience}
 			return lease
 		}
 		var counting atomic.Bool
-		looked := lookedUp(client, &counting)
+		observed := firstRead(client, &counting)
 		first, second := newRecorder(), newRecorder()
 		close(first.drain)
 		close(second.drain)
@@ -190,21 +193,20 @@ func TestAReleasedLeaseIsTakenBeforeTheRetryPeriod(t *testing.T) {
 		await(t, first.started, "the first leader")
 		counting.Store(true)
 		start(t, slow("b"), second)
-		await(t, looked, "the second replica to look at the lease")
+		await(t, observed, "the second replica to read the Lease")
 		stop()
 		await(t, over, "the end of the first leader")
 		await(t, second.started, "the second leader") // patience is shorter than the retry period
 	})
 }
 
-// lookedUp is closed when the lease has been read twice while counting: by an elector, and by the one that waits for its
-// release.
-func lookedUp(client *fake.Clientset, counting *atomic.Bool) <-chan struct{} {
+// firstRead is closed when the Lease has been read while counting.
+func firstRead(client *fake.Clientset, counting *atomic.Bool) <-chan struct{} {
 	done := make(chan struct{})
-	var reads atomic.Int32
+	var once sync.Once
 	client.PrependReactor("get", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if counting.Load() && reads.Add(1) == 2 {
-			close(done)
+		if counting.Load() {
+			once.Do(func() { close(done) })
 		}
 		return false, nil, nil
 	})

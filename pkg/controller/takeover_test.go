@@ -13,38 +13,60 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// What a takeover may cost the controllers.
-const (
-	afterKill = 35 * time.Second
-	afterStop = 3 * time.Second
+// The longest takeovers, while the Lease can be watched and while it cannot.
+var (
+	afterKill, afterStop         = OneOfSeveral.Duration, time.Duration(0)
+	afterKillPoll, afterStopPoll = OneOfSeveral.Duration + pollInterval, pollInterval
 )
 
 func defaultLease(client *fake.Clientset, identity string) Lease {
 	lease := shortLease(client, identity)
-	lease.Duration, lease.RenewDeadline, lease.RetryPeriod = DefaultLeaseDuration, DefaultRenewDeadline, DefaultRetryPeriod
+	lease.Times = OneOfSeveral
 	return lease
 }
 
-// A leader ends at any moment of its term, while a second process waits.
+// TestTakeover ends a leader at any moment of its term, while a second process waits.
 func TestTakeover(t *testing.T) {
-	var worstKill, worstStop time.Duration
-	for range 50 {
-		worstKill = max(worstKill, takeover(t, true))
-		worstStop = max(worstStop, takeover(t, false))
-	}
-	t.Logf("at most %s after a kill and %s after a stop", worstKill, worstStop)
-	if worstKill > afterKill || worstStop > afterStop {
-		t.Errorf("want at most %s and %s", afterKill, afterStop)
+	for name, tt := range map[string]struct {
+		watch           func(context.Context) (watch.Interface, error)
+		killed, stopped time.Duration
+	}{
+		"watched": {killed: afterKill, stopped: afterStop},
+		"not watched": {
+			watch:  func(context.Context) (watch.Interface, error) { return nil, errors.New("forbidden") },
+			killed: afterKillPoll, stopped: afterStopPoll,
+		},
+		"watches that end": {
+			watch: func(context.Context) (watch.Interface, error) {
+				w := watch.NewFake()
+				w.Stop()
+				return w, nil
+			},
+			killed: afterKillPoll, stopped: afterStopPoll,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var worstKill, worstStop time.Duration
+			for range 12 {
+				worstKill = max(worstKill, takeover(t, true, tt.watch))
+				worstStop = max(worstStop, takeover(t, false, tt.watch))
+			}
+			t.Logf("at most %s after a kill and %s after a stop", worstKill, worstStop)
+			if worstKill > tt.killed || worstStop > tt.stopped {
+				t.Errorf("want at most %s and %s", tt.killed, tt.stopped)
+			}
+		})
 	}
 }
 
-// takeover measures the time from the leader's end to the next one's start.
-func takeover(t *testing.T, killed bool) (took time.Duration) {
+// takeover measures the time from the leader's end to the next one's start. The next one may have a watch of its own.
+func takeover(t *testing.T, killed bool, watch func(context.Context) (watch.Interface, error)) (took time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		first, second := newRecorder(), newRecorder()
@@ -56,7 +78,11 @@ func takeover(t *testing.T, killed bool) (took time.Duration) {
 		lease.NewLock = func() resourcelock.Interface { return mortalLock{newLock(), &dead} }
 		_, stop := start(t, lease, first)
 		<-first.started
-		_, _ = start(t, defaultLease(client, "b"), second)
+		next := defaultLease(client, "b")
+		if watch != nil {
+			next.Watch = watch
+		}
+		_, _ = start(t, next, second)
 		<-time.After(time.Duration(rand.Int64N(int64(time.Minute))))
 		began := time.Now()
 		if killed {
@@ -149,7 +175,7 @@ func TestALeaderThatCannotRenew(t *testing.T) {
 				first, second := newRecorder(), newRecorder()
 				close(first.drain)
 				close(second.drain)
-				first.lingers = DefaultLeaseDuration - DefaultRenewDeadline - time.Second
+				first.lingers = OneOfSeveral.Duration - OneOfSeveral.RenewDeadline - time.Second
 				var broken atomic.Bool
 				lease := defaultLease(client, "a")
 				newLock := lease.NewLock
@@ -168,8 +194,8 @@ func TestALeaderThatCannotRenew(t *testing.T) {
 	}
 }
 
-// TestOneRenewalMayFail checks that a leader stays the leader if the next renewal succeeds.
-func TestOneRenewalMayFail(t *testing.T) {
+// TestShortOutage checks that a leader stays the leader through an outage that is a little shorter than two retry periods.
+func TestShortOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
 		runner := newRecorder()
@@ -185,7 +211,7 @@ func TestOneRenewalMayFail(t *testing.T) {
 		for range 5 {
 			<-time.After(time.Minute + time.Duration(rand.Int64N(int64(time.Minute))))
 			broken.Store(true)
-			<-time.After(DefaultRetryPeriod)
+			<-time.After(2*OneOfSeveral.RetryPeriod - 100*time.Millisecond)
 			broken.Store(false)
 		}
 		<-time.After(time.Minute)
@@ -206,7 +232,7 @@ func TestAStoppedLeaderHandsOver(t *testing.T) {
 		_, _ = start(t, defaultLease(client, "b"), second)
 		<-time.After(time.Minute)
 		stop()
-		<-time.After(2 * DefaultLeaseDuration) // it renews the Lease while it drains
+		<-time.After(2 * OneOfSeveral.Duration) // it renews the Lease while it drains
 		select {
 		case <-second.started:
 			t.Fatal("two processes lead at once")

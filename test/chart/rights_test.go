@@ -55,7 +55,7 @@ func TestWritePermissionsOfTheServer(t *testing.T) {
 			ofEnvironments + " horizontalpodautoscalers.autoscaling",
 			ofEnvironments + " ingresses,networkpolicies.networking.k8s.io", ofEnvironments + " poddisruptionbudgets.policy",
 		},
-		"slipstream-server-leads":         {"create,delete,get,update leases.coordination.k8s.io"},
+		"slipstream-server-leads":         {"create,delete,get,update,watch leases.coordination.k8s.io"},
 		"slipstream-server-pipeline-jobs": {"create,get configmaps", "create,get,list jobs.batch"},
 	}
 	readOnly := func(rule rbacv1.PolicyRule) bool { return sets.New("get", "list", "watch").HasAll(rule.Verbs...) }

@@ -5,14 +5,9 @@ package app
 
 import (
 	"context"
-	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/apiserver"
@@ -117,28 +112,4 @@ func applyOptions(
 		}, err
 	})
 	return clients, err
-}
-
-// newLease returns the Lease of opts in the cluster of config.
-func newLease(opts *options.Options, config *rest.Config, identity string) (controller.Lease, error) {
-	election := opts.LeaderElection
-	if !election.LeaderElect {
-		return controller.Lease{}, nil
-	}
-	client, err := kubernetes.NewForConfig(rest.AddUserAgent(rest.CopyConfig(config), "leader-election"))
-	if err != nil {
-		return controller.Lease{}, fmt.Errorf("creating a client for the leader election: %w", err)
-	}
-	return controller.Lease{
-		NewLock: func() resourcelock.Interface {
-			return &resourcelock.LeaseLock{
-				LeaseMeta:  metav1.ObjectMeta{Namespace: election.ResourceNamespace, Name: election.ResourceName},
-				Client:     client.CoordinationV1(),
-				LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-			}
-		},
-		Duration:      election.LeaseDuration.Duration,
-		RenewDeadline: election.RenewDeadline.Duration,
-		RetryPeriod:   election.RetryPeriod.Duration,
-	}, nil
 }

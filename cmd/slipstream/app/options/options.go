@@ -5,6 +5,7 @@
 package options
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -126,12 +126,9 @@ func New(codecs serializer.CodecFactory) *Options {
 		Notifications: &NotificationOptions{},
 		Tracing:       &TracingOptions{},
 		LeaderElection: componentconfig.LeaderElectionConfiguration{
-			LeaderElect:   true,
-			LeaseDuration: metav1.Duration{Duration: controller.DefaultLeaseDuration},
-			RenewDeadline: metav1.Duration{Duration: controller.DefaultRenewDeadline},
-			RetryPeriod:   metav1.Duration{Duration: controller.DefaultRetryPeriod},
-			ResourceLock:  "leases",
-			ResourceName:  leaseName,
+			LeaderElect:  true,
+			ResourceLock: "leases",
+			ResourceName: leaseName,
 		},
 		Logging:   logs.NewOptions(),
 		Namespace: ownNamespace(),
@@ -179,6 +176,14 @@ func (o *Options) Flags() (flags cliflag.NamedFlagSets) {
 		"The server's own namespace, which contains its Lease and its Secrets. "+
 			"Defaults to POD_NAMESPACE or the namespace of the service account.")
 	leaderoptions.BindLeaderElectionFlags(&o.LeaderElection, controllers)
+	several, single := controller.OneOfSeveral, controller.Single
+	for name, defaults := range map[string][2]time.Duration{
+		"leader-elect-lease-duration": {several.Duration, single.Duration},
+		"leader-elect-renew-deadline": {several.RenewDeadline, single.RenewDeadline},
+		"leader-elect-retry-period":   {several.RetryPeriod, single.RetryPeriod},
+	} {
+		controllers.Lookup(name).Usage += fmt.Sprintf(" 0 means %v with --storage-backend=etcd3 and %v with bbolt.", defaults[0], defaults[1])
+	}
 	o.Recommended.CoreAPI.AddFlags(flags.FlagSet("cluster"))
 	o.Recommended.SecureServing.AddFlags(flags.FlagSet("secure serving"))
 	o.Serving.addFlags(flags.FlagSet("secure serving"))
@@ -229,6 +234,7 @@ func (o *Options) Complete() error {
 	if o.LeaderElection.ResourceNamespace == "" {
 		o.LeaderElection.ResourceNamespace = o.Namespace
 	}
+	o.LeaderElection = withTimes(o.LeaderElection, o.Storage.Backend)
 	if o.Serving.AuthoritySecret != "" {
 		return nil
 	}
@@ -237,6 +243,18 @@ func (o *Options) Complete() error {
 		return fmt.Errorf("generating a serving certificate: %w", err)
 	}
 	return nil
+}
+
+// withTimes returns election with the defaults of a storage backend for the times that are 0.
+func withTimes(election componentconfig.LeaderElectionConfiguration, backend string) componentconfig.LeaderElectionConfiguration {
+	times := controller.Single
+	if backend == BackendEtcd3 {
+		times = controller.OneOfSeveral
+	}
+	election.LeaseDuration.Duration = cmp.Or(election.LeaseDuration.Duration, times.Duration)
+	election.RenewDeadline.Duration = cmp.Or(election.RenewDeadline.Duration, times.RenewDeadline)
+	election.RetryPeriod.Duration = cmp.Or(election.RetryPeriod.Duration, times.RetryPeriod)
+	return election
 }
 
 // Validate returns all errors in the options.
@@ -278,7 +296,7 @@ func (o *GitOptions) validate() []error {
 }
 
 func (o *Options) validateLeaderElection() []error {
-	election := o.LeaderElection
+	election := withTimes(o.LeaderElection, o.Storage.Backend)
 	if !election.LeaderElect {
 		if o.Storage.Backend == BackendEtcd3 {
 			return []error{errors.New("--leader-elect=false is only allowed with --storage-backend=bbolt, which has one replica")}
