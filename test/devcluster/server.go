@@ -76,6 +76,17 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 	return errors.Join(failure, c.forgetEnded(), c.writeEnvironment())
 }
 
+// SignalServer sends a signal to one replica (from 0) of the slipstream server, which does not wait for an effect.
+func (c *Cluster) SignalServer(signal syscall.Signal, replica int) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var failure error
+	for _, running := range c.servers([]int{replica}) {
+		failure = errors.Join(failure, running.Signal(signal))
+	}
+	return failure
+}
+
 // prepareNamespace creates the server's namespace.
 func (c *Cluster) prepareNamespace(ctx context.Context) error {
 	manifest := strings.ReplaceAll(namespaceManifest, "${NAMESPACE}", ServerNamespace)
@@ -110,11 +121,20 @@ func (c *Cluster) startServers(ctx context.Context) error {
 // ReadServer sends a GET request of the administrator to a path of the server, without the aggregator, and returns the response. The
 // server's certificate has another authority than kube-apiserver's and is not verified.
 func (c *Cluster) ReadServer(ctx context.Context, path string) (string, error) {
+	return c.readServer(ctx, c.serverURL(), path)
+}
+
+// ReadReplica is like ReadServer for one replica (from 0).
+func (c *Cluster) ReadReplica(ctx context.Context, replica int, path string) (string, error) {
+	return c.readServer(ctx, "https://"+address(c.state.Ports.Replicas[replica]), path)
+}
+
+func (c *Cluster) readServer(ctx context.Context, url, path string) (string, error) {
 	config, err := c.Admin().RESTConfig()
 	if err != nil {
 		return "", err
 	}
-	config.Host = c.serverURL()
+	config.Host = url
 	config.TLSClientConfig.Insecure, config.TLSClientConfig.CAData, config.TLSClientConfig.CAFile = true, nil, ""
 	direct, err := kubernetes.NewForConfig(config)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -87,6 +88,22 @@ func (s *AdminCluster) OtherLeader(t testing.TB, client kubernetes.Interface, th
 		return nil
 	})
 	return holder
+}
+
+// LeadingReplica waits until one of a number of replicas leads, and returns its number.
+func (s *AdminCluster) LeadingReplica(t testing.TB, replicas int) (leading int) {
+	t.Helper()
+	Eventually(t, "a replica leads", func(ctx context.Context) error {
+		for leading = range replicas {
+			// A replica that does not run has no metrics.
+			metrics, err := s.ReadReplica(ctx, leading, "/metrics")
+			if err == nil && strings.Contains(metrics, "leader_election_master_status{name=\"slipstream\"} 1") {
+				return nil
+			}
+		}
+		return errors.New("no replica leads")
+	})
+	return leading
 }
 
 // Eventually waits until check succeeds, for Deadline at most.
