@@ -37,7 +37,7 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.only, "only", "",
-		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale or mirror; all if empty")
+		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror or replicas; all if empty")
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as in go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file for the output of go test, in the format of benchstat")
@@ -92,7 +92,7 @@ func (s *settings) folders() ([]folder, error) {
 	all := []folder{
 		{name: "gitrepo"}, {name: "storage"}, {name: "history"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"},
 		{name: "pipelines"}, {name: "page"}, {name: "scale"},
-		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects)}},
+		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects)}}, {name: "replicas"},
 	}
 	if s.only == "" {
 		return all, nil
@@ -102,7 +102,7 @@ func (s *settings) folders() ([]folder, error) {
 			return []folder{each}, nil
 		}
 	}
-	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale or mirror", s.only)
+	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror or replicas", s.only)
 }
 
 // goTest runs the benchmarks of one folder. The arguments are those of its own flags.

@@ -95,6 +95,9 @@ var targets = []target{
 	atMost("idle with 2000 objects, CPU ms in 10 s", "^Mirror/Idle/", "cpu-ms/10s", 20),
 	atMost("idle with 2000 objects, resident MiB", "^Mirror/Idle/", "rss-MiB", 90),
 	atMost("resident with the largest population, MiB", "^Mirror/Memory/", "rss-MiB", 300),
+
+	atMost("kill of the leader until the next change is pushed, s", "^Replicas/Kill$", "max-s", 10),
+	atMost("stop of the leader until the next change is pushed, s", "^Replicas/Stop$", "max-s", 2),
 }
 
 func atMost(what, benchmarks, unit string, limit float64) target {
