@@ -26,9 +26,11 @@ import (
 )
 
 const (
-	// Namespaces is the number of namespaces over which Changes are spread. In each, one object has every Often-th Change, and names
-	// others have the rest.
-	Namespaces, Often, names = 20, 10, 90
+	// Namespaces is the number of namespaces over which Changes are spread.
+	Namespaces = 20
+	// Often is the share of the Changes of a namespace that one object has: every Often-th. The others are of names other objects.
+	Often = 10
+	names = 90
 	// pushed is the number of Changes in a push.
 	pushed = 1000
 	// base is added to the number of a Change for its resourceVersion.
