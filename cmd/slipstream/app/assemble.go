@@ -78,13 +78,13 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 		return nil, err
 	}
 	server.AddOutlasting(reports.run)
-	for name, task := range map[string]func(context.Context){
-		"look-for-unreadable-records": monitor.Run, "release-memory": releaseMemory,
-		"follow-resource-types": rules.Types.Run, // Every replica watches the types, because every replica admits rules.
-	} {
-		if err := server.AddBackground(name, task); err != nil {
-			return nil, err
-		}
+	err = addBackground(server, []background{
+		{"look-for-unreadable-records", monitor.Run},
+		{"follow-resource-types", rules.Types.Run}, // Every replica watches the types, because every replica admits rules.
+		{"release-memory", releaseMemory},
+	})
+	if err != nil {
+		return nil, err
 	}
 	controllers := &controllers{
 		opts: opts, cluster: config.Generic.ClientConfig, process: process,
@@ -92,6 +92,21 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 		network: network, past: past, sending: sending,
 	}
 	return server, controllers.addTo(server, stores.identity, append([]controller.Runner{rotation}, certificates...)...)
+}
+
+// background is a task of every replica.
+type background struct {
+	name string
+	run  func(context.Context)
+}
+
+func addBackground(server *apiserver.Server, tasks []background) error {
+	for _, task := range tasks {
+		if err := server.AddBackground(task.name, task.run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which admission reads.

@@ -13,8 +13,10 @@ import (
 const (
 	// restInterval is how long the server must have collected no garbage to be at rest.
 	restInterval = 30 * time.Second
-	// minFree is the free memory, in bytes, that is worth a collection: about a tenth of what the server uses at rest.
-	minFree = 8 << 20
+	// minFree is the free memory, in bytes, that is worth a collection, and minShare its least share of the live objects: with many
+	// objects the runtime collects seldom, also while the server works.
+	minFree  = 8 << 20
+	minShare = 4
 )
 
 // releaseMemory returns free memory to the operating system while the server is at rest. The runtime itself keeps as much as it may need
@@ -25,29 +27,42 @@ func releaseMemory(ctx context.Context) { releaseMemoryEvery(ctx, restInterval) 
 func releaseMemoryEvery(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	collections, _ := memoryUse()
+	before := readMemory()
 	for {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
-		now, free := memoryUse()
-		if now == collections && free >= minFree {
+		now := readMemory()
+		if now.collections == before.collections && now.worthReturning() {
 			debug.FreeOSMemory()
-			now, _ = memoryUse()
+			now = readMemory()
 		}
-		collections = now
+		before = now
 	}
 }
 
-// memoryUse returns the number of collections so far, and the bytes of the heap that are free or garbage and not returned.
-func memoryUse() (collections, free uint64) {
+// memory is the state of the heap.
+type memory struct {
+	// collections is the number of collections so far.
+	collections uint64
+	// live are the bytes of the objects that were live at the last collection, free those that are free or were allocated since, and not
+	// returned.
+	live, free uint64
+}
+
+func (m memory) worthReturning() bool { return m.free >= max(minFree, m.live/minShare) }
+
+func readMemory() memory {
 	samples := []metrics.Sample{
-		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/memory/classes/heap/free:bytes"},
-		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+		{Name: "/gc/cycles/total:gc-cycles"}, {Name: "/gc/heap/live:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
 	}
 	metrics.Read(samples)
-	live, objects := samples[2].Value.Uint64(), samples[3].Value.Uint64()
-	return samples[0].Value.Uint64(), samples[1].Value.Uint64() + objects - min(live, objects)
+	live, objects := samples[1].Value.Uint64(), samples[3].Value.Uint64()
+	return memory{
+		collections: samples[0].Value.Uint64(), live: live,
+		free: samples[2].Value.Uint64() + objects - min(live, objects),
+	}
 }
