@@ -151,6 +151,7 @@ func TestWrites(t *testing.T) {
 		"name only":           {facts: []testFact{audited("ann", nameOnly)}, want: "ann", signal: Audit},
 		"name only, of two":   {facts: []testFact{audited("ann", nameOnly), audited("bob", nameOnly)}, signal: Unknown},
 		"name only, long ago": {facts: []testFact{audited("ann", nameOnly, begun(-5*time.Second, ms))}, signal: ManagedFields},
+		// The same is seen of an update that only removes fields, which managedFields have no time of.
 		"name only, delivered late": {
 			object: func(b built) built { return b.writtenAt(time.Now().Add(-5 * time.Second)) },
 			facts:  []testFact{audited("bob", nameOnly)}, signal: ManagedFields,

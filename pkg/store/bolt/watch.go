@@ -69,7 +69,10 @@ func (w *watch) run(ctx context.Context) {
 		select {
 		case <-changed:
 		case <-w.reportDue:
-			w.reportDue, w.wanted = nil, w.server.revision()
+			w.reportDue = nil
+			if revision := w.server.revision(); revision > w.reported {
+				w.wanted = revision
+			}
 		case <-w.requested:
 			w.wanted = w.server.revision()
 		case <-ctx.Done():
