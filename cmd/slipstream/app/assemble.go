@@ -81,7 +81,7 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 	err = addBackground(server, []background{
 		{"look-for-unreadable-records", monitor.Run},
 		{"follow-resource-types", rules.Types.Run}, // Every replica watches the types, because every replica admits rules.
-		{"release-memory", releaseMemory},
+		{"release-memory", releaseMemory(stores.files()...)},
 	})
 	if err != nil {
 		return nil, err

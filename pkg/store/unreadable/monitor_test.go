@@ -97,8 +97,8 @@ func TestLooksThatAreAskedFor(t *testing.T) {
 		fail(storage.ErrStorageNotReady, list)
 	}
 	stays(2)
-	put(t, kv, badKey, "bad") // The next look is due five minutes after the last.
-	clock.Step(250 * time.Second)
+	put(t, kv, badKey, "bad") // The next look is due 500 seconds after the last.
+	clock.Step(450 * time.Second)
 	looked(3)
 	if err := monitor.HealthCheck().Check(nil); err == nil {
 		t.Error("the record was not found")
