@@ -57,7 +57,8 @@ func NewConfig(scheme *runtime.Scheme, codecs serializer.CodecFactory) *Config {
 	generic := genericapiserver.NewRecommendedConfig(codecs)
 	addOpenAPI(&generic.Config, scheme)
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
-		return withQuietDiscovery(genericapiserver.DefaultBuildHandlerChain(withRedactedLogs(withEmptyBodies(handler)), config))
+		handler = genericapiserver.DefaultBuildHandlerChain(withRedactedLogs(withEmptyBodies(handler)), config)
+		return withoutTraceState(withQuietDiscovery(handler))
 	}
 	return &Config{Generic: generic, Clock: clock.RealClock{}, scheme: scheme, codecs: codecs}
 }
