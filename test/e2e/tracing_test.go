@@ -114,6 +114,7 @@ func TestTracing(t *testing.T) {
 	s.testRecord(t)
 	s.testSync(t)
 	s.testSecrecy(t)
+	s.testLimit(t)
 	s.testUnsampled(t)
 	s.testWithoutCollector(t)
 }
@@ -257,6 +258,17 @@ func (s *tracedCluster) testSecrecy(t *testing.T) {
 		if bytes.Contains(received, []byte(text)) {
 			t.Errorf("a trace has %q", text)
 		}
+	}
+}
+
+// testLimit checks that a request does not determine the size of its span, and does not prevent the export of others: %FF is no UTF-8.
+func (s *tracedCluster) testLimit(t *testing.T) {
+	t.Helper()
+	const path = "/unknown/%FF?"
+	_, _ = s.ReadServer(t.Context(), path+strings.Repeat("x", 100_000)) // There is nothing at this path.
+	span := s.await(t, "a long request", func(span tracetest.Span) bool { return strings.HasPrefix(span.Attributes["http.target"], path) })
+	if got := len(span.Attributes["http.target"]); got != 512 || span.Attributes["url.path"] != "/unknown/?" {
+		t.Errorf("exported %d bytes of the URL, with the path %q", got, span.Attributes["url.path"])
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/time/rate"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -21,6 +22,7 @@ import (
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 	"k8s.io/klog/v2"
 
+	controllertracing "github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/kube/buildversion"
 )
 
@@ -85,7 +87,7 @@ func (o *TracingOptions) applyTo(ctx context.Context, config *genericapiserver.C
 		return fmt.Errorf("--tracing-config-file=%s: %w", o.ConfigFile, err)
 	}
 	otel.SetErrorHandler(logErrors(tracesErrorInterval))
-	config.TracerProvider = boundedProvider{provider}
+	config.TracerProvider = boundedProvider{controllertracing.Limit(provider), provider.Shutdown}
 	return nil
 }
 
@@ -105,11 +107,14 @@ func logErrors(interval time.Duration) otel.ErrorHandler {
 }
 
 // boundedProvider bounds the time of Shutdown.
-type boundedProvider struct{ tracing.TracerProvider }
+type boundedProvider struct {
+	trace.TracerProvider
+	shutdown func(context.Context) error
+}
 
 // Shutdown exports the spans that have ended, for at most tracesFlushTimeout.
 func (p boundedProvider) Shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tracesFlushTimeout)
 	defer cancel()
-	return p.TracerProvider.Shutdown(ctx)
+	return p.shutdown(ctx)
 }
