@@ -269,7 +269,7 @@ func (o *Options) Validate() error {
 	errs = append(errs, o.Attribution.validate()...)
 	errs = append(errs, o.Environments.validate()...)
 	errs = append(errs, o.Notifications.validate()...)
-	errs = append(errs, o.Tracing.validate()...)
+	errs = append(errs, o.Tracing.validate(o.Recommended.EgressSelector.ConfigFile)...)
 	errs = append(errs, o.validateLeaderElection()...)
 	if problems := content.IsDNS1123Label(o.Namespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--namespace=%q is not a name of a namespace: %s", o.Namespace, strings.Join(problems, "; ")))

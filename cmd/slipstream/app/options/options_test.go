@@ -70,6 +70,12 @@ func TestValidate(t *testing.T) {
 			arguments: []string{"--tracing-config-file=" + fileWith(t, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n"+
 				"endpoint: collector:4317\nsamplingRatePerMillion: 1000\n")},
 		},
+		{
+			name: "traces with an egress selector",
+			arguments: []string{"--egress-selector-config-file=" + fileWith(t, ""), "--tracing-config-file=" + fileWith(t,
+				"apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: collector:4317\n")},
+			wants: []string{"--tracing-config-file cannot be used with --egress-selector-config-file"},
+		},
 		{name: "etcd", arguments: []string{"--storage-backend=etcd3", "--etcd-servers=http://127.0.0.1:2379"}},
 		{
 			name: "etcd without servers", arguments: []string{"--storage-backend=etcd3"},

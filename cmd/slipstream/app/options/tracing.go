@@ -5,6 +5,7 @@ package options
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,14 +48,20 @@ func (o *TracingOptions) addFlags(flags *pflag.FlagSet) {
 			"and how many traces it receives. Without it there are no traces.")
 }
 
-func (o *TracingOptions) validate() []error {
+// validate returns all errors. egress is --egress-selector-config-file.
+func (o *TracingOptions) validate(egress string) []error {
 	if o.ConfigFile == "" {
 		return nil
 	}
-	if _, err := o.read(); err != nil {
-		return []error{err}
+	var errs []error
+	if egress != "" {
+		errs = append(errs, errors.New("--tracing-config-file cannot be used with --egress-selector-config-file: "+
+			"the connection to the collector would not go through the egress selector"))
 	}
-	return nil
+	if _, err := o.read(); err != nil {
+		errs = append(errs, err)
+	}
+	return errs
 }
 
 // read returns the valid configuration in the file.
