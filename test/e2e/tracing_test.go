@@ -251,6 +251,9 @@ func (s *tracedCluster) testSecrecy(t *testing.T) {
 	}
 	secret := strings.TrimSpace(string(segment))
 	_, _ = s.ReadServer(t.Context(), "/process-validating-webhook/"+secret) // A review is no GET request.
+	s.await(t, "a direct admission review", func(span tracetest.Span) bool {
+		return strings.HasPrefix(span.Attributes["http.target"], "/process-validating-webhook/")
+	})
 	version := s.change(t, "of-the-end")
 	s.await(t, "the last change", func(span tracetest.Span) bool { return span.Attributes["k8s.object.resource_version"] == version })
 	received := s.collector.Received()
