@@ -85,8 +85,11 @@ func (s limitedSpan) SetStatus(code codes.Code, _ string) { s.Span.SetStatus(cod
 func (s limitedSpan) RecordError(error, ...trace.EventOption) {}
 
 func limitAll(attributes []attribute.KeyValue) []attribute.KeyValue {
-	limited := make([]attribute.KeyValue, len(attributes))
-	for i, pair := range attributes {
+	limited := make([]attribute.KeyValue, 0, len(attributes))
+	for _, pair := range attributes {
+		if pair.Key == "err" || pair.Key == "error" { // Upstream's storage: the message can quote an object.
+			continue
+		}
 		switch pair.Value.Type() {
 		case attribute.STRING:
 			pair = pair.Key.String(limit(pair.Value.AsString()))
@@ -97,7 +100,7 @@ func limitAll(attributes []attribute.KeyValue) []attribute.KeyValue {
 			}
 			pair = pair.Key.StringSlice(values)
 		}
-		limited[i] = pair
+		limited = append(limited, pair)
 	}
 	return limited
 }

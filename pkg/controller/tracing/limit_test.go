@@ -34,7 +34,7 @@ func TestLimit(t *testing.T) {
 	provider, exporter := limited()
 	ctx, span := provider.Tracer("test").Start(t.Context(), long, attributes)
 	span.SetAttributes(attribute.String("set", long), attribute.String("path", "/\xff"))
-	span.AddEvent(long, attributes)
+	span.AddEvent(long, attributes, trace.WithAttributes(attribute.String("err", "the object says so")))
 	span.RecordError(errors.New("the remote says so"))
 	span.SetStatus(codes.Error, "the remote says so")
 	_, below := tracing.Start(ctx, "below", trace.WithAttributes(attribute.String("start", long)))
@@ -65,6 +65,9 @@ func TestLimit(t *testing.T) {
 		if span.Status.Description != "" || len(span.Events) > 1 {
 			t.Errorf("the error is exported as %+v with %v", span.Status, span.Events)
 		}
+	}
+	if got, is := values["err"]; is {
+		t.Errorf("the error is exported as %q", got.AsString())
 	}
 	if got := values["path"].AsString(); got != "/?" || values["number"].AsInt64() != 7 || len(values["set"].AsString()) != 512 {
 		t.Errorf("exported %v", values)
