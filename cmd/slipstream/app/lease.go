@@ -28,8 +28,9 @@ func newLease(opts *options.Options, config *rest.Config, identity string) (cont
 	if err != nil {
 		return controller.Lease{}, fmt.Errorf("creating a client that watches the Lease: %w", err)
 	}
-	// A request that hangs must leave time for another one before the deadline.
-	renewing.Timeout = election.RetryPeriod.Duration
+	// A request that hangs must leave time for another one before the deadline, and a slow API server gets as much time as in upstream's
+	// controllers.
+	renewing.Timeout = max(election.RetryPeriod.Duration, election.RenewDeadline.Duration/2)
 	client, err := coordinationv1.NewForConfig(renewing)
 	if err != nil {
 		return controller.Lease{}, fmt.Errorf("creating a client for the leader election: %w", err)
