@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/leaderelection"
@@ -100,14 +101,14 @@ func (m *Manager) Run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if errors.Is(err, errNotElected) {
-			continue
+		delay := pollInterval
+		if !errors.Is(err, errNotElected) {
+			if time.Since(started) > lastPause {
+				pause = newPause()
+			}
+			delay = pause.Step()
+			logger.Error(err, "The controllers stopped, trying again", "delay", delay)
 		}
-		if time.Since(started) > lastPause {
-			pause = newPause()
-		}
-		delay := pause.Step()
-		logger.Error(err, "The controllers stopped, trying again", "delay", delay)
 		select {
 		case <-ctx.Done():
 		case <-time.After(delay):
@@ -179,6 +180,8 @@ type electionLock struct {
 	// deadline is the time after a renewal at which expiry ends the term.
 	deadline time.Duration
 	expiry   *time.Timer
+	// acquired is set once this process has written the Lease.
+	acquired atomic.Bool
 	// drained is set once no runner runs. Before, the Lease is not released.
 	drained atomic.Bool
 }
@@ -224,12 +227,16 @@ func (l *electionLock) Update(ctx context.Context, record resourcelock.LeaderEle
 var errDraining = errors.New("the controllers have not stopped yet")
 
 // renew calls write, which writes the Lease for this process, and postpones the end of the term if it succeeds. Other processes count the
-// duration of the Lease from a later time than the start of the request.
+// duration of the Lease from a later time than the start of the request. If another process has written the Lease first, the election ends.
 func (l *electionLock) renew(write func() error) error {
 	sent := time.Now()
 	if err := write(); err != nil {
+		if !l.acquired.Load() && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)) {
+			l.lose()
+		}
 		return err
 	}
+	l.acquired.Store(true)
 	l.expiry.Reset(time.Until(sent.Add(l.deadline)))
 	return nil
 }

@@ -72,6 +72,9 @@ func (v *vacancy) follow(ctx context.Context) {
 			if !open || !v.observe(event) {
 				events = nil
 			}
+			if v.free() {
+				v.read(ctx) // The event may be older than the last read.
+			}
 		}
 	}
 }
