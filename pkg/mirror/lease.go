@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 )
 
 // Leases configure the Leases of branches.
@@ -34,8 +35,8 @@ type Leases struct {
 	Renew time.Duration
 }
 
-// releaseTimeout bounds the release of a Lease, which otherwise expires.
-const releaseTimeout = 2 * time.Second
+// releaseTimeout bounds the release of a Lease, which otherwise expires. A leader that stops releases the Leases of its branches.
+const releaseTimeout = controller.DrainTimeout
 
 // branchLease is the Lease of one branch, whose holder may push. A push acquires it and later pushes renew it, so that idle
 // branches cost nothing. It avoids races between independent installations; the compare-and-swap of the push is what

@@ -129,7 +129,8 @@ func (s *sinks) open(ctx context.Context, name types.NamespacedName, object *v1a
 		current:   k.version.Load,
 	}
 	worker.numbers.begin()
-	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	// When the term ends, all workers stop at once.
+	running, cancel := context.WithCancel(ctx)
 	k.cancel = cancel
 	k.group.StartWithContext(klog.NewContext(running, klog.LoggerWithValues(klog.FromContext(ctx), "sink", name)), worker.run)
 	s.mu.Lock()

@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/notification/delivery"
@@ -30,7 +31,7 @@ import (
 const (
 	// storeInterval is the least time between two writes of a sink's ledger, unless a message is to be sent.
 	storeInterval = 500 * time.Millisecond
-	// storeTimeout bounds a write.
+	// storeTimeout bounds a write. When the term ends meanwhile, controller.DrainTimeout does.
 	storeTimeout = 10 * time.Second
 	// A message that was not delivered is sent again after minRetry. The time doubles with each attempt, up to maxRetry; a longer Retry-After of
 	// the receiver takes precedence.
@@ -123,7 +124,9 @@ func (w *worker) store(ctx context.Context) error {
 	if writes.IsEmpty() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
+	ctx, stop := controller.Draining(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	w.stored = w.clock.Now()
 	if err := w.ledger.Write(ctx, writes); err != nil {

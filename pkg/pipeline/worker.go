@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/controller/tracing"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
@@ -22,7 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/pipeline/ledger"
 )
 
-// recordTimeout bounds recording the result of a part of a batch.
+// recordTimeout bounds recording the result of a part of a batch. When the term ends meanwhile, controller.DrainTimeout does.
 const recordTimeout = 10 * time.Second
 
 // worker delivers the changes of a ledger to one sink.
@@ -141,7 +142,9 @@ func (w *worker) consumeWake() {
 
 // record records the result of a part of a batch, also when ctx has ended since it was sent.
 func (w *worker) record(ctx context.Context, id string, keys []item.Key, result format.Result) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	ctx, stop := controller.Draining(ctx)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	now := w.clock.Now()
 	switch result.Outcome {

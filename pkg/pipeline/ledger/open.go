@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/klog/v2"
 
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
@@ -39,7 +40,7 @@ func newLedger(config Config) *Ledger {
 	l.buffer = table.NewBuffer(table.BufferConfig[item.Key]{
 		Table: config.Table, Lock: &l.mu,
 		MaxRows: maxRows, MaxBytes: maxBytes,
-		Interval: flushInterval, DrainTimeout: finalFlushTimeout,
+		Interval: flushInterval, DrainTimeout: controller.DrainTimeout,
 		Encode: l.encodeRows, Done: l.written,
 	})
 	l.room = room{cond: sync.NewCond(&l.mu)}

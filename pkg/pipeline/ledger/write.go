@@ -19,8 +19,6 @@ const (
 	maxRows = 8192
 	// maxBytes bounds their size, as rowBytes for each and their items.
 	maxBytes = 64 << 20
-	// finalFlushTimeout bounds the last write, when the process ends.
-	finalFlushTimeout = 5 * time.Second
 )
 
 // Run writes changes until ctx ends, and then what is left. Failed writes are retried; Counts returns their error.

@@ -11,14 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/configbutler/slipstream/pkg/controller"
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
 const (
 	// writeInterval is the least time between two writes of events. In a storm, each object is written that often at most.
 	writeInterval = 100 * time.Millisecond
-	// drainTimeout bounds the last write, when the process ends.
-	drainTimeout = 5 * time.Second
 
 	// rowBytes is the size that the buffer assumes for a row, and maxBufferBytes bounds the sum. Rows are bounded by the
 	// capacity already, and their authors by maxAuthorBytes.
@@ -63,7 +62,7 @@ func (i *Intake) newBuffer(work *table.Table) *table.Buffer[unwritten] {
 		Table: work, Lock: &i.mu, Clock: i.clock,
 		MaxRows:  2 * i.capacity, // each change may wait while an older state of it is being written
 		MaxBytes: maxBufferBytes,
-		Interval: writeInterval, DrainTimeout: drainTimeout,
+		Interval: writeInterval, DrainTimeout: controller.DrainTimeout,
 		Encode: i.encode, Blocked: i.setBlocked,
 	})
 }

@@ -311,7 +311,15 @@ func (o *Options) validateLeaderElection() []error {
 		errs = append(errs, fmt.Errorf("--leader-elect-renew-deadline=%v must be more than 1.2 times --leader-elect-retry-period=%v",
 			election.RenewDeadline.Duration, election.RetryPeriod.Duration))
 	}
+	if election.LeaseDuration.Duration%time.Second != 0 {
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration=%v must be whole seconds, as a Lease has them", election.LeaseDuration.Duration))
+	}
 	// The leader stops at the renew deadline. What is left of the duration is its time to drain.
+	if election.LeaseDuration.Duration <= election.RenewDeadline.Duration+controller.DrainTimeout {
+		errs = append(errs, fmt.Errorf(
+			"--leader-elect-lease-duration=%v must be more than --leader-elect-renew-deadline=%v plus %v, the time in which a leader stops",
+			election.LeaseDuration.Duration, election.RenewDeadline.Duration, controller.DrainTimeout))
+	}
 	if election.LeaseDuration.Duration < election.RenewDeadline.Duration+election.RetryPeriod.Duration {
 		errs = append(errs, fmt.Errorf(
 			"--leader-elect-lease-duration=%v must be at least --leader-elect-renew-deadline=%v plus --leader-elect-retry-period=%v",

@@ -145,6 +145,18 @@ func TestValidate(t *testing.T) {
 			},
 		},
 		{
+			name:      "a leader with less time to drain than it may need",
+			arguments: []string{"--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=2s"},
+			wants: []string{
+				"--leader-elect-lease-duration=12s must be more than --leader-elect-renew-deadline=10s plus 2s, the time in which a leader stops",
+			},
+		},
+		{
+			name:      "a duration that a Lease cannot have",
+			arguments: []string{"--leader-elect-lease-duration=16500ms", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=6s"},
+			wants:     []string{"--leader-elect-lease-duration=16.5s must be whole seconds"},
+		},
+		{
 			name:      "a leader with time to drain",
 			arguments: []string{"--leader-elect-lease-duration=16s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=6s"},
 		},
