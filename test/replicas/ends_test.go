@@ -6,6 +6,7 @@ package replicas
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -76,6 +77,16 @@ func (s *testCluster) suspend(t *testing.T, leading int) (resume func()) {
 	return func() {
 		if err := s.SignalServer(syscall.SIGCONT, leading); err != nil {
 			t.Fatal(err)
+		}
+		mirrortest.Eventually(t, "the resumed replica leads no longer", func(ctx context.Context) error {
+			metrics, err := s.ReadReplica(ctx, leading, "/metrics")
+			if err == nil && !strings.Contains(metrics, "leader_election_master_status{name=\"slipstream\"} 0") {
+				err = errors.New("it still leads")
+			}
+			return err
+		})
+		if now := s.LeadingReplica(t, replicas); now == leading {
+			t.Errorf("replica %d leads again after it was resumed", now)
 		}
 	}
 }
