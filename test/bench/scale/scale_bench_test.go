@@ -99,7 +99,11 @@ func (s *testCluster) restart(b *testing.B) {
 	server := s.Env(devcluster.EnvServerPIDs)
 	b.ReportMetric(usage.CPU(b, server).Seconds(), "cpu-s")
 	b.ReportMetric(usage.MiB(b, server, usage.Peak), "peak-MiB")
-	time.Sleep(rest)
+	select {
+	case <-time.After(rest):
+	case <-b.Context().Done():
+		b.Fatal(context.Cause(b.Context()))
+	}
 	b.ReportMetric(usage.MiB(b, server, usage.Resident), "rss-MiB")
 	b.ReportMetric(usage.MiB(b, server, usage.Anonymous), "anon-MiB")
 }
