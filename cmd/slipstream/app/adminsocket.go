@@ -13,7 +13,6 @@ import (
 	"github.com/configbutler/slipstream/cmd/slipstream/app/options"
 	"github.com/configbutler/slipstream/pkg/serving/adminsocket"
 	"github.com/configbutler/slipstream/pkg/store/backup"
-	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/pkg/store/datadir"
 )
 
@@ -40,14 +39,6 @@ func (s *stores) serveCommands(ctx context.Context, storage *options.StorageOpti
 
 // engines returns the open stores.
 func (s *stores) engines() backup.Stores { return backup.Stores{API: s.api, Work: s.work} }
-
-// files returns the open files; none with etcd3.
-func (s *stores) files() []*bolt.Engine {
-	if s.dir == nil {
-		return nil
-	}
-	return []*bolt.Engine{s.api, s.work}
-}
 
 // states returns the state of the open files by name.
 func (s *stores) states() backup.Replaced {

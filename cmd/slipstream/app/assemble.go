@@ -5,6 +5,7 @@ package app
 
 import (
 	"context"
+	"errors"
 
 	"k8s.io/apiserver/pkg/admission"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -18,6 +19,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/mirror"
 	"github.com/configbutler/slipstream/pkg/notification"
+	"github.com/configbutler/slipstream/pkg/store/unreadable"
 )
 
 // assemble returns the server with its controllers, on open stores. ctx must outlive the server.
@@ -32,7 +34,7 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 	if err := stores.applyTo(ctx, opts.Storage, &config.Generic.Config); err != nil {
 		return nil, err
 	}
-	monitor := monitorRecords(opts.Storage, rotation, &config.Generic.Config)
+	monitor := stores.monitorRecords(opts.Storage, rotation, &config.Generic.Config)
 	rules := &mirror.Resolver{Policy: opts.Mirror.Policy()}
 	clients, err := applyOptions(ctx, opts, config, rules)
 	if err != nil {
@@ -78,12 +80,7 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 		return nil, err
 	}
 	server.AddOutlasting(reports.run)
-	err = addBackground(server, []background{
-		{"look-for-unreadable-records", monitor.Run},
-		{"follow-resource-types", rules.Types.Run}, // Every replica watches the types, because every replica admits rules.
-		{"release-memory", releaseMemory(stores.files()...)},
-	})
-	if err != nil {
+	if err := addBackground(server, monitor, rules); err != nil {
 		return nil, err
 	}
 	controllers := &controllers{
@@ -94,19 +91,13 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 	return server, controllers.addTo(server, stores.identity, append([]controller.Runner{rotation}, certificates...)...)
 }
 
-// background is a task of every replica.
-type background struct {
-	name string
-	run  func(context.Context)
-}
-
-func addBackground(server *apiserver.Server, tasks []background) error {
-	for _, task := range tasks {
-		if err := server.AddBackground(task.name, task.run); err != nil {
-			return err
-		}
-	}
-	return nil
+// addBackground adds the tasks of every replica. Every replica watches the types, because every replica admits rules.
+func addBackground(server *apiserver.Server, monitor *unreadable.Monitor, rules *mirror.Resolver) error {
+	return errors.Join(
+		server.AddBackground("look-for-unreadable-records", monitor.Run),
+		server.AddBackground("follow-resource-types", rules.Types.Run),
+		server.AddBackground("release-memory", releaseMemory),
+	)
 }
 
 // applyOptions fills config. It returns the clients for the cluster, and sets the types of rules, which admission reads.

@@ -8,10 +8,6 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
-
-	"k8s.io/klog/v2"
-
-	"github.com/configbutler/slipstream/pkg/store/bolt"
 )
 
 const (
@@ -23,23 +19,13 @@ const (
 	minShare = 4
 )
 
-// releaseMemory returns a task that takes free memory, and pages of files that were read, out of the memory of the process while the server is
-// at rest. The runtime itself keeps as much as it may need until its next collection, which at rest comes only every two minutes: after a
-// start or a burst of changes, that is as much again as the live objects. The check of all records reads the whole files.
-func releaseMemory(files ...*bolt.Engine) func(ctx context.Context) {
-	return func(ctx context.Context) {
-		releaseMemoryEvery(ctx, restInterval, func() {
-			for _, file := range files {
-				if err := file.ReleasePages(); err != nil {
-					klog.FromContext(ctx).Error(err, "Failed to release the pages of a file")
-				}
-			}
-		})
-	}
-}
+// releaseMemory returns free memory to the operating system while the server is at rest. The runtime itself keeps as much as it may need
+// until its next collection, which at rest comes only every two minutes: after a start or a burst of changes, that is as much again as the
+// live objects.
+func releaseMemory(ctx context.Context) { releaseMemoryEvery(ctx, restInterval) }
 
 // releaseMemoryEvery checks in an interval whether the server has been at rest since the last check.
-func releaseMemoryEvery(ctx context.Context, interval time.Duration, releasePages func()) {
+func releaseMemoryEvery(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	before := readMemory()
@@ -50,12 +36,9 @@ func releaseMemoryEvery(ctx context.Context, interval time.Duration, releasePage
 			return
 		}
 		now := readMemory()
-		if now.collections == before.collections {
-			releasePages()
-			if now.worthReturning() {
-				debug.FreeOSMemory()
-				now = readMemory()
-			}
+		if now.collections == before.collections && now.worthReturning() {
+			debug.FreeOSMemory()
+			now = readMemory()
 		}
 		before = now
 	}

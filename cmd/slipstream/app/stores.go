@@ -157,13 +157,23 @@ func (s *stores) applyFilesTo(ctx context.Context, opts *options.StorageOptions,
 
 // monitorRecords returns a monitor that reports which of the controller's rows cannot be read. It adds the monitor to the
 // storage of config, which must have been set, and to the readiness checks.
-func monitorRecords(
+func (s *stores) monitorRecords(
 	opts *options.StorageOptions, controller *encryption.RotationController, config *genericapiserver.Config,
 ) *unreadable.Monitor {
-	monitor := unreadable.NewMonitor(recordsOf(opts, controller.Encrypter, controller.Rows), clock.RealClock{})
+	monitor := unreadable.NewMonitor(recordsOf(opts, controller.Encrypter, controller.Rows), clock.RealClock{}, s.releasePages)
 	config.RESTOptionsGetter = unreadable.NewRESTOptionsGetter(config.RESTOptionsGetter, monitor)
 	config.ReadyzChecks = append(config.ReadyzChecks, monitor.HealthCheck())
 	return monitor
+}
+
+// releasePages takes the pages of the files that were read out of the memory of the process. A check of all records reads the whole files.
+func (s *stores) releasePages(ctx context.Context) {
+	if s.api == nil {
+		return
+	}
+	if err := errors.Join(s.api.ReleasePages(), s.work.ReleasePages()); err != nil && ctx.Err() == nil {
+		klog.FromContext(ctx).Error(err, "Failed to release the pages of the files")
+	}
 }
 
 // recordsOf returns the stored records as the server reads them.

@@ -67,7 +67,7 @@ func openRecords(t *testing.T, opts *options.Options) *records {
 	if err != nil {
 		t.Fatal(err)
 	}
-	monitor := monitorRecords(opts.Storage, rotation, config)
+	monitor := stores.monitorRecords(opts.Storage, rotation, config)
 	storage, err := registry.NewStorage(registry.Config{Scheme: scheme, RESTOptions: config.RESTOptionsGetter, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)

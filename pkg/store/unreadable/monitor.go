@@ -42,6 +42,8 @@ func init() { legacyregistry.MustRegister(unreadableRecords) }
 type Monitor struct {
 	store *Store
 	clock clock.Clock
+	// checked is called after each check.
+	checked func(ctx context.Context)
 	// wake requests a check before the next one is due.
 	wake chan struct{}
 
@@ -69,9 +71,9 @@ func (f findings) add(r Record) {
 	}
 }
 
-// NewMonitor returns a monitor of a store. It has no findings until it runs.
-func NewMonitor(store *Store, c clock.Clock) *Monitor {
-	return &Monitor{store: store, clock: c, wake: make(chan struct{}, 1)}
+// NewMonitor returns a monitor of a store, which calls checked after each check. It has no findings until it runs.
+func NewMonitor(store *Store, c clock.Clock, checked func(ctx context.Context)) *Monitor {
+	return &Monitor{store: store, clock: c, checked: checked, wake: make(chan struct{}, 1)}
 }
 
 // Run checks all records until ctx ends: immediately, every five minutes, and every second while there are unreadable
@@ -101,6 +103,7 @@ func (m *Monitor) pause(ctx context.Context, wait time.Duration, wake <-chan str
 // look checks all records, and returns the delay before the next check: the minimum, and the additional delay unless one
 // is requested. A check that fails because the store does not respond changes nothing: other health checks report that.
 func (m *Monitor) look(ctx context.Context) (least, more time.Duration) {
+	defer m.checked(ctx)
 	began := m.clock.Now()
 	found := findings{}
 	if err := m.store.Find(ctx, found.add); err != nil {

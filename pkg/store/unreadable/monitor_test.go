@@ -44,7 +44,8 @@ func TestLooksThatAreAskedFor(t *testing.T) {
 		clock.Step(time.Second)
 		looks.Add(1)
 	}
-	monitor := NewMonitor(store, clock)
+	var checked atomic.Int64
+	monitor := NewMonitor(store, clock, func(context.Context) { checked.Add(1) })
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -59,7 +60,7 @@ func TestLooksThatAreAskedFor(t *testing.T) {
 		t.Helper()
 		// Whether it looks once more shows when it waits for the clock again.
 		testkit.Eventually(t, "the check", func() error {
-			if n := looks.Load(); n < want || !clock.HasWaiters() || len(monitor.wake) > 0 {
+			if n := looks.Load(); n < want || checked.Load() < want || !clock.HasWaiters() || len(monitor.wake) > 0 {
 				return fmt.Errorf("%d looks, want %d", n, want)
 			}
 			return nil
