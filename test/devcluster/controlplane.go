@@ -133,7 +133,7 @@ func (c *Cluster) RestartAPIServer(ctx context.Context, signal syscall.Signal) e
 			return err
 		}
 	}
-	if err := c.forgetEnded(); err != nil {
+	if err := c.forgetEnded(ctx); err != nil {
 		return err
 	}
 	return c.startPart(ctx, first)

@@ -73,7 +73,18 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	failure := endGracefully(ctx, c.servers(replicas), signal)
-	return errors.Join(failure, c.forgetEnded(), c.writeEnvironment())
+	return errors.Join(failure, c.forgetEnded(ctx), c.writeEnvironment())
+}
+
+// WaitForServer waits until the slipstream servers have ended by themselves; it fails if one still runs after a minute.
+func (c *Cluster) WaitForServer(ctx context.Context) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var failure error
+	for _, running := range c.servers(nil) {
+		failure = errors.Join(failure, waitEnded(ctx, running))
+	}
+	return failure
 }
 
 // SignalServer sends a signal to one replica (from 0) of the slipstream server, which does not wait for an effect.
@@ -99,7 +110,7 @@ func (c *Cluster) prepareNamespace(ctx context.Context) error {
 // startServers starts the servers and the balancer that do not run and waits until
 // the API is available. The caller holds the mutex.
 func (c *Cluster) startServers(ctx context.Context) error {
-	if err := errors.Join(c.forgetEnded(), c.prepareAccount(ctx)); err != nil {
+	if err := errors.Join(c.forgetEnded(ctx), c.prepareAccount(ctx)); err != nil {
 		return err
 	}
 	for _, part := range c.serverParts() {
@@ -278,10 +289,16 @@ func available(ctx context.Context, admin *kubernetes.Clientset) error {
 	return nil
 }
 
-// forgetEnded removes the processes that have ended from the state.
-func (c *Cluster) forgetEnded() error {
+// forgetEnded removes the processes that have ended from the state. It waits for those that are about to end: nothing else would start them
+// again.
+func (c *Cluster) forgetEnded(ctx context.Context) error {
 	var running []process.Process
 	for _, each := range c.state.Processes {
+		if each.Ending() {
+			if err := each.Wait(ctx); err != nil {
+				return err
+			}
+		}
 		if each.Alive() {
 			running = append(running, each)
 		}

@@ -16,7 +16,7 @@ import (
 func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if err := c.forgetEnded(); err != nil {
+	if err := c.forgetEnded(ctx); err != nil {
 		return err
 	}
 	if len(c.servers(nil)) > 0 {
@@ -39,7 +39,7 @@ func (c *Cluster) UseStorage(ctx context.Context, storage Storage, replicas int)
 func (c *Cluster) stopBalancer(ctx context.Context) error {
 	for _, running := range c.state.Processes {
 		if running.Name == balancerPart {
-			return errors.Join(endGracefully(ctx, []process.Process{running}, syscall.SIGTERM), c.forgetEnded())
+			return errors.Join(endGracefully(ctx, []process.Process{running}, syscall.SIGTERM), c.forgetEnded(ctx))
 		}
 	}
 	return nil

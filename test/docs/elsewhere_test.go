@@ -271,8 +271,7 @@ func (o *operator) around(ctx context.Context, does around, run func(ctx context
 		return err
 	}
 	if does == startsAgain {
-		// Signal 0 is not delivered: this only waits until the server has exited.
-		if err := o.cluster.StopServer(ctx, syscall.Signal(0)); err != nil {
+		if err := o.cluster.WaitForServer(ctx); err != nil {
 			return err
 		}
 	}

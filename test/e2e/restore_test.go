@@ -7,13 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,7 +66,9 @@ func TestBackupAndRestore(t *testing.T) {
 		if out := o.run(t, 0, "restore", o.file); !strings.Contains(out, "before-restore-") || !strings.Contains(out, "the server ends now") {
 			t.Errorf("restore printed %q", out)
 		}
-		o.waitForExit(t)
+		if err := s.WaitForServer(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		if err := s.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -103,27 +103,6 @@ func (o *operator) run(t *testing.T, code int, arguments ...string) string {
 		t.Fatalf("%v exited with %v, want exit code %d: %s", arguments, err, code, out)
 	}
 	return string(out)
-}
-
-// waitForExit waits until the server has exited.
-func (o *operator) waitForExit(t *testing.T) {
-	t.Helper()
-	pid, err := strconv.Atoi(strings.TrimSpace(o.Env(devcluster.EnvServerPIDs)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	mirrortest.Eventually(t, "the server exits", func(context.Context) error {
-		if syscall.Kill(pid, 0) == nil && !isZombie(pid) {
-			return fmt.Errorf("process %d still runs", pid)
-		}
-		return nil
-	})
-}
-
-// isZombie reports whether a process has exited and was not waited for.
-func isZombie(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
 func (o *operator) clientset(t *testing.T) versioned.Interface {

@@ -38,6 +38,12 @@ func ended(pid int) bool {
 	return err != nil || fields[statState] == "X" || fields[statState] == "Z" && (fields[statThreads] == "1" || fields[statThreads] == "0")
 }
 
+// ending reports whether the process is a zombie with threads that still end.
+func ending(pid int) bool {
+	fields, err := stat(pid)
+	return err == nil && fields[statState] == "Z" && !ended(pid)
+}
+
 // stat returns the fields that follow the program's name.
 func stat(pid int) ([]string, error) {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

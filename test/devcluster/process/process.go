@@ -89,6 +89,9 @@ func (p Process) Alive() bool {
 	return err == nil && begin == p.Begin && !ended(p.PID)
 }
 
+// Ending reports whether the process has exited or was killed, and still has threads. It is alive until they have ended, too.
+func (p Process) Ending() bool { return p.Alive() && ending(p.PID) }
+
 // Signal sends a signal, and does nothing if the process has ended.
 func (p Process) Signal(signal syscall.Signal) error {
 	// The handle is opened before the identity is checked: where handles pin a process
