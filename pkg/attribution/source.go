@@ -55,11 +55,16 @@ func (s *sources) active() bool {
 
 // grace returns how long after a change facts of a signal about an object may still arrive, as far as measured.
 func (s *sources) grace(signal Signal, object Object, now time.Time, limit time.Duration) time.Duration {
-	needed := minMeasurements
-	if signal == Admission {
-		needed = minReviewMeasurements
+	from := s.of(signal, object)
+	return from.grace(now, s.needed(from), limit)
+}
+
+// needed returns the number of measurements that a source needs.
+func (s *sources) needed(of *source) int {
+	if of == &s.admission {
+		return minReviewMeasurements
 	}
-	return s.of(signal, object).grace(now, needed, limit)
+	return minMeasurements
 }
 
 // behind reports whether the API servers' audit has reported no request that was completed after a change arrived. Audit

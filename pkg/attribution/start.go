@@ -24,15 +24,21 @@ type Facts interface {
 	Follow(ctx context.Context, receive func(facts []Fact, recovered bool))
 	// Forget removes the lasting facts of deleted objects.
 	Forget(uids ...types.UID)
+	// Lags returns the stored lags of the sources, as StoreLags has received them last for a controller; none if it has not.
+	Lags(ctx context.Context, controller string) (Lags, error)
+	// StoreLags stores the lags of the sources for the next term.
+	StoreLags(ctx context.Context, controller string, lags Lags) error
 }
 
-// Start runs the joiner and its source of facts in a group until ctx ends. It returns when the stored facts have been
+// Start runs the joiner and its source of facts in a group until ctx ends. It returns when the stored facts and lags have been
 // added.
 func (j *Joiner) Start(ctx context.Context, group *wait.Group) {
 	group.StartWithContext(ctx, j.Run)
 	if j.config.Facts == nil {
 		return
 	}
+	lags := j.resumeLags(ctx)
+	group.StartWithContext(ctx, func(ctx context.Context) { j.storeLags(ctx, lags) })
 	recovered := make(chan struct{})
 	done := sync.OnceFunc(func() { close(recovered) })
 	group.StartWithContext(ctx, func(ctx context.Context) {

@@ -16,10 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// log is a source of stored facts that records the calls of Forget.
+// log is a source of stored facts that records the calls of Forget and StoreLags.
 type log struct {
 	facts     []Fact
 	forgotten []types.UID
+	mutex     sync.Mutex
+	lags      []Lags
+	failures  int
 }
 
 func (l *log) Follow(ctx context.Context, receive func([]Fact, bool)) {
@@ -28,6 +31,28 @@ func (l *log) Follow(ctx context.Context, receive func([]Fact, bool)) {
 }
 
 func (l *log) Forget(uids ...types.UID) { l.forgotten = append(l.forgotten, uids...) }
+
+// Lags returns the lags that were stored last.
+func (l *log) Lags(context.Context, string) (Lags, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if len(l.lags) == 0 {
+		return nil, nil
+	}
+	return l.lags[len(l.lags)-1], nil
+}
+
+// StoreLags fails as often as failures says.
+func (l *log) StoreLags(_ context.Context, _ string, lags Lags) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.failures > 0 {
+		l.failures--
+		return errors.New("no space")
+	}
+	l.lags = append(l.lags, lags)
+	return nil
+}
 
 // timesOf returns how long after a time the objects were delivered.
 func timesOf(deliveries []delivery, since time.Time) map[string]time.Duration {

@@ -180,6 +180,10 @@ func (r repeatedFacts) Follow(ctx context.Context, deliver func(facts []attribut
 
 func (repeatedFacts) Forget(...types.UID) {}
 
+func (repeatedFacts) Lags(context.Context, string) (attribution.Lags, error) { return nil, nil }
+
+func (repeatedFacts) StoreLags(context.Context, string, attribution.Lags) error { return nil }
+
 // TestComparisonsWithAJoiner has a real Joiner, and a Deployment whose status a controller has written after the change.
 func TestComparisonsWithAJoiner(t *testing.T) {
 	s := newFixture(t, appCatalog("shop", "api", "worker"))

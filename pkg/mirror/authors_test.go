@@ -43,6 +43,10 @@ func (r *reports) Follow(ctx context.Context, handle func([]attribution.Fact, bo
 
 func (r *reports) Forget(...types.UID) {}
 
+func (r *reports) Lags(context.Context, string) (attribution.Lags, error) { return nil, nil }
+
+func (r *reports) StoreLags(context.Context, string, attribution.Lags) error { return nil }
+
 // publish delivers facts and returns once they are known.
 func (r *reports) publish(facts ...attribution.Fact) {
 	<-r.followed

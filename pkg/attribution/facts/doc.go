@@ -14,6 +14,9 @@
 //	recent/{time}-{replica}-{number}   the facts that a replica has collected, kept for a minute
 //	lasting/{uid}/{hash}               a deletion that may take long, kept until the object is deleted, at most a week
 //
+// Another table, "factlags", has a row for each controller: how late facts are after their changes, as the leader has measured. The next
+// leader waits no longer for them.
+//
 // Facts that the leader has received itself reach its followers before they are written, and once more afterwards.
 //
 // A fact may be sent twice. Nothing here depends on the order of facts.

@@ -35,6 +35,8 @@ var _ attribution.Facts = &Log{}
 // Log receives facts on every replica and sends them to its followers. It may be used concurrently.
 type Log struct {
 	table *table.Table
+	// lags has a row for each controller, with the lags that it has measured.
+	lags  *table.Table
 	clock clock.WithTicker
 	// replica and written make the keys of rows unique.
 	replica  string
@@ -54,10 +56,10 @@ type Log struct {
 // queued is an enqueued fact that is not written.
 type queued = fairqueue.Entry[line]
 
-// New returns the log that is stored in the table "facts" of a store. To be followed, the store must be watchable.
+// New returns the log that is stored in the tables "facts" and "factlags" of a store. To be followed, the store must be watchable.
 func New(store *table.Store, clock clock.WithTicker) *Log {
 	l := &Log{
-		table: store.Table("facts"), clock: clock, replica: string(uuid.NewUUID())[:8],
+		table: store.Table("facts"), lags: store.Table("factlags"), clock: clock, replica: string(uuid.NewUUID())[:8],
 		deflater: newDeflater(),
 		queue:    fairqueue.New[line](maxQueued), followers: sets.New[*ahead](),
 	}
