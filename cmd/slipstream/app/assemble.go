@@ -80,7 +80,7 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 		return nil, err
 	}
 	server.AddOutlasting(reports.run)
-	if err := addBackground(server, monitor, rules); err != nil {
+	if err := addBackground(server, monitor, rules, stores); err != nil {
 		return nil, err
 	}
 	controllers := &controllers{
@@ -92,11 +92,11 @@ func assemble(ctx context.Context, opts *options.Options, config *apiserver.Conf
 }
 
 // addBackground adds the tasks of every replica. Every replica watches the types, because every replica admits rules.
-func addBackground(server *apiserver.Server, monitor *unreadable.Monitor, rules *mirror.Resolver) error {
+func addBackground(server *apiserver.Server, monitor *unreadable.Monitor, rules *mirror.Resolver, stores *stores) error {
 	return errors.Join(
 		server.AddBackground("look-for-unreadable-records", monitor.Run),
 		server.AddBackground("follow-resource-types", rules.Types.Run),
-		server.AddBackground("release-memory", releaseMemory),
+		server.AddBackground("release-memory", func(ctx context.Context) { releaseMemory(ctx, stores.releasePages) }),
 	)
 }
 

@@ -19,13 +19,15 @@ const (
 	minShare = 4
 )
 
-// releaseMemory returns free memory to the operating system while the server is at rest. The runtime itself keeps as much as it may need
-// until its next collection, which at rest comes only every two minutes: after a start or a burst of changes, that is as much again as the
-// live objects.
-func releaseMemory(ctx context.Context) { releaseMemoryEvery(ctx, restInterval) }
+// releaseMemory returns free memory to the operating system while the server is at rest, and calls releasePages, which does so with the pages
+// of the stores' files. The runtime itself keeps as much as it may need until its next collection, which at rest comes only every two
+// minutes: after a start or a burst of changes, that is as much again as the live objects.
+func releaseMemory(ctx context.Context, releasePages func(context.Context)) {
+	releaseMemoryEvery(ctx, restInterval, releasePages)
+}
 
 // releaseMemoryEvery checks in an interval whether the server has been at rest since the last check.
-func releaseMemoryEvery(ctx context.Context, interval time.Duration) {
+func releaseMemoryEvery(ctx context.Context, interval time.Duration, releasePages func(context.Context)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	before := readMemory()
@@ -38,6 +40,7 @@ func releaseMemoryEvery(ctx context.Context, interval time.Duration) {
 		now := readMemory()
 		if now.collections == before.collections && now.worthReturning() {
 			debug.FreeOSMemory()
+			releasePages(ctx)
 			now = readMemory()
 		}
 		before = now

@@ -7,6 +7,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,11 +28,13 @@ func TestReleaseMemory(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
+	var released atomic.Bool
 	go func() {
-		releaseMemoryEvery(ctx, 10*time.Millisecond)
+		releaseMemoryEvery(ctx, 10*time.Millisecond, func(context.Context) { released.Store(true) })
 		close(ended)
 	}()
 	testkit.EventuallyTrue(t, "the memory is returned", func() bool { return !readMemory().worthReturning() })
+	testkit.EventuallyTrue(t, "the pages of the files are released", released.Load)
 	cancel()
 	<-ended
 }
