@@ -103,7 +103,7 @@ func (e endpoint) measure(b *testing.B) (took []time.Duration) {
 		}
 	}
 	var mutex sync.Mutex
-	paced(b, reviewsAtOnce, func(ctx context.Context, number int, due time.Time) error {
+	paced(b, reviewRate, reviewsAtOnce, func(ctx context.Context, number int, due time.Time) error {
 		if err := e.post(ctx, number); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// perSecond is the number of reviews or changes started per second.
-	perSecond = 500
+	// reviewRate is the number of reviews that are started per second, changeRate that of changes: a tenth more than are to be reached.
+	reviewRate, changeRate = 500, 550
 	// length is the duration of each measurement.
 	length = 8 * time.Second
 )
@@ -43,15 +43,15 @@ func BenchmarkAuthors(b *testing.B) {
 	}
 }
 
-// paced starts work at the rate with limited concurrency, and returns the rate of completion.
-func paced(b *testing.B, atOnce int, work func(ctx context.Context, number int, due time.Time) error) (rate float64) {
+// paced starts work at a rate per second with limited concurrency, and returns the rate of completion.
+func paced(b *testing.B, perSecond, atOnce int, work func(ctx context.Context, number int, due time.Time) error) (rate float64) {
 	b.Helper()
-	const count = int(perSecond * length / time.Second)
+	count := perSecond * int(length/time.Second)
 	group, ctx := errgroup.WithContext(b.Context())
 	group.SetLimit(atOnce)
 	began := time.Now()
 	for number := range count {
-		due := began.Add(time.Duration(number) * time.Second / perSecond)
+		due := began.Add(time.Duration(number) * time.Second / time.Duration(perSecond))
 		select {
 		case <-time.After(time.Until(due)):
 		case <-ctx.Done():

@@ -74,7 +74,7 @@ func configMap(number int, value string) *corev1.ConfigMap {
 func (a *authors) run(b *testing.B) {
 	b.Helper()
 	made := 0
-	rate := paced(b, crowd, func(ctx context.Context, number int, _ time.Time) error {
+	rate := paced(b, changeRate, crowd, func(ctx context.Context, number int, _ time.Time) error {
 		by := (number + number/objects) % crowd
 		object, err := a.users[by].CoreV1().ConfigMaps("crowd").Update(ctx, configMap(number%objects, fmt.Sprint(number)), metav1.UpdateOptions{})
 		if err != nil {
