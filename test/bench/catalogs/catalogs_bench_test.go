@@ -13,6 +13,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -40,7 +41,7 @@ type testCluster struct {
 
 func newTestCluster(b *testing.B) *testCluster {
 	b.Helper()
-	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true})}
+	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true, ServerProgram: usage.Server(b)})}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		b.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -26,7 +27,7 @@ const (
 // BenchmarkMirror measures one server with a population that grows between measurements,
 // because creating objects takes longer than measuring.
 func BenchmarkMirror(b *testing.B) {
-	s := newTestCluster(b, devcluster.Options{})
+	s := newTestCluster(b, devcluster.Options{ServerProgram: usage.Server(b)})
 	p := &population{core: s.core}
 	m := s.newMirror(b, "shop")
 	p.grow(b, few)

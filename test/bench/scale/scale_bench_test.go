@@ -62,7 +62,7 @@ type testCluster struct {
 
 func newTestCluster(b *testing.B) *testCluster {
 	b.Helper()
-	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true})}
+	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(b, devcluster.Options{Audit: true, ServerProgram: usage.Server(b)})}
 	s.cluster = mirrortest.Client(b, s.Admin())
 	s.slipstream = mirrortest.ClientOf(b, s.Admin(), versioned.NewForConfig)
 	return s

@@ -1,7 +1,7 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage reads the memory and the processor time that running processes use.
+// Package usage reads the memory and the processor time that running processes use, and builds the server to be measured.
 package usage
 
 import (

@@ -31,6 +31,11 @@ func ProductWithFailpoints(ctx context.Context, root, path string) (string, erro
 	return product(ctx, root, path, true)
 }
 
+// Released builds a program with the build tag and the linker flags that programs have in the image, which make it smaller.
+func Released(ctx context.Context, root, path string) (string, error) {
+	return buildProduct(ctx, root, path, "released", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w")
+}
+
 // product builds into a folder for each set of flags. They differ from root/bin, where make and readers of the
 // documentation build with their own flags.
 func product(ctx context.Context, root, path string, failpoints bool) (string, error) {
@@ -41,6 +46,11 @@ func product(ctx context.Context, root, path string, failpoints bool) (string, e
 	if failpoints {
 		folder, flags = folder+"-failpoints", append(flags, "-tags=failpoints")
 	}
+	return buildProduct(ctx, root, path, folder, flags...)
+}
+
+// buildProduct builds into a folder of root/bin.
+func buildProduct(ctx context.Context, root, path, folder string, flags ...string) (string, error) {
 	bin := filepath.Join(root, "bin", folder)
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return "", fmt.Errorf("failed to create the folder of the programs: %w", err)
