@@ -199,7 +199,7 @@ bench: control-plane ## Run the benchmarks (minutes) and print results and targe
 	go run ./test/bench -objects '$(OBJECTS)'
 
 .PHONY: bench-check
-bench-check: control-plane ## Run the benchmarks, and fail if a target is missed.
+bench-check: control-plane ## Run the benchmarks, and fail if a figure is worse than accepted.
 	go run ./test/bench -objects '$(OBJECTS)' -check
 
 ##@ Demo

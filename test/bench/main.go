@@ -22,8 +22,8 @@ import (
 // timeout is the timeout of the benchmarks of one folder, including compilation.
 const timeout = "60m"
 
-// errMissed is returned if a target was missed.
-var errMissed = errors.New("a target was missed")
+// errFailed is returned if the check does not accept a value.
+var errFailed = errors.New("a figure is worse than what is accepted for its target")
 
 // settings are the values of the flags.
 type settings struct {
@@ -41,7 +41,7 @@ func main() {
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as in go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file for the output of go test, in the format of benchstat")
-	flag.BoolVar(&s.check, "check", false, "fail if a target is missed")
+	flag.BoolVar(&s.check, "check", false, "fail if a figure is worse than what is accepted for its target")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := s.run(ctx, os.Stdout, os.Stderr)
@@ -59,9 +59,9 @@ func (s *settings) run(ctx context.Context, out, progress io.Writer) error {
 		return err
 	}
 	var raw bytes.Buffer
-	var failed error
+	var failure error
 	for _, each := range chosen {
-		failed = errors.Join(failed, s.goTest(ctx, io.MultiWriter(&raw, progress), "./test/bench/"+each.name, each.arguments...))
+		failure = errors.Join(failure, s.goTest(ctx, io.MultiWriter(&raw, progress), "./test/bench/"+each.name, each.arguments...))
 	}
 	if err := save(s.raw, raw.Bytes()); err != nil {
 		return err
@@ -74,10 +74,10 @@ func (s *settings) run(ctx context.Context, out, progress io.Writer) error {
 	if err := printTable(out, verdicts, results); err != nil {
 		return err
 	}
-	if s.check && missed(verdicts) {
-		failed = errors.Join(failed, errMissed)
+	if s.check && failed(verdicts) {
+		failure = errors.Join(failure, errFailed)
 	}
-	return failed
+	return failure
 }
 
 // folder is a folder with benchmarks.

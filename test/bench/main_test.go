@@ -28,6 +28,9 @@ func TestTable(t *testing.T) {
 	}
 	verdicts := judge(results, []target{
 		atMost("building", "^Commit/", "build/native", 0.4),
+		atMost("building, as is known", "^Commit/", "build/native", 0.4).accepting(0.5),
+		atMost("building, nearly", "^Commit/", "build/native", 0.47),
+		atMost("building, exactly", "^Commit/", "build/native", 0.47).exactly(),
 		atMost("building the small one", "^Commit/files=1000/", "build/native", 0.4),
 		atLeast("slowness", "^Mirror/Seed/", "get-s", 8),
 		atMost("nothing", "^Nothing$", "get-s", 8),
@@ -36,11 +39,14 @@ func TestTable(t *testing.T) {
 	if err := printTable(&table, verdicts, results); err != nil {
 		t.Fatal(err)
 	}
-	want := `TARGET                  MEASURED     WANTED  
-building                0.25 to 0.5  <= 0.4  MISSED
-building the small one  0.25         <= 0.4  met
-slowness                8.12         >= 8    met
-nothing                 -            <= 8    not measured
+	want := `TARGET                  MEASURED     WANTED   
+building                0.25 to 0.5  <= 0.4   FAILED
+building, as is known   0.25 to 0.5  <= 0.4   missed, accepted until 0.5
+building, nearly        0.25 to 0.5  <= 0.47  missed, accepted until 0.517
+building, exactly       0.25 to 0.5  <= 0.47  FAILED
+building the small one  0.25         <= 0.4   met
+slowness                8.12         >= 8     met
+nothing                 -            <= 8     not measured
 
 BENCHMARK                       FIGURES
 Commit/files=1000/changed=200   123456 ns/op, 0.25 build/native
@@ -50,8 +56,10 @@ Mirror/Seed/objects=10000       8.12 get-s, 2.14 seed-s
 	if got := table.String(); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
-	if !missed(verdicts) || missed(verdicts[1:]) {
-		t.Errorf("missed: %v, without the first: %v", missed(verdicts), missed(verdicts[1:]))
+	for i, want := range []bool{true, false, false, true, false, false, false} {
+		if got := failed(verdicts[i : i+1]); got != want {
+			t.Errorf("%s: failed = %t, want %t", verdicts[i].what, got, want)
+		}
 	}
 }
 

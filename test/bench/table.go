@@ -57,8 +57,10 @@ func (v verdict) mark() string {
 		return "not measured"
 	case v.met():
 		return "met"
+	case v.acceptable():
+		return "missed, accepted until " + number(v.accepted)
 	default:
-		return "MISSED"
+		return "FAILED"
 	}
 }
 

@@ -3,7 +3,10 @@
 
 package main
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // target is the limit of a result.
 type target struct {
@@ -15,7 +18,13 @@ type target struct {
 	// limit is the maximum, or with atLeast the minimum.
 	limit   float64
 	atLeast bool
+	// accepted is the worst value with which the check does not fail: by default a tenth worse than the limit, because values vary by as
+	// much from run to run. It is further away where the limit is missed; docs/performance.md describes why.
+	accepted float64
 }
+
+// tolerance is how much worse than a limit a value is accepted.
+const tolerance = 0.1
 
 // targets is in the order of the output.
 var targets = []target{
@@ -52,8 +61,8 @@ var targets = []target{
 	atMost("the same, 99 %, through the aggregator / at the server", "^Admission$", "aggregator/direct", 2),
 	atMost("writing 10 000 objects, audit webhook / none, CPU", "^Cost/webhooks=audit$", "cpu/none", 1.3),
 	atLeast("changes a second, 20 users, 20 objects, audit webhook", "^Authors/webhooks=audit$", "changes/s", 500),
-	atLeast("right authors of those, %", "^Authors/", "right-%", 100),
-	atMost("wrong authors of those", "^Authors/", "wrong", 0),
+	atLeast("right authors of those, %", "^Authors/", "right-%", 100).exactly(),
+	atMost("wrong authors of those", "^Authors/", "wrong", 0).exactly(),
 	atMost("change to the outbox, look-up of an unreported author / none", "^UnknownAuthor$", "lookup/plain", 1.05),
 
 	atMost("change to record beyond the batch window, ms", "^Catalogs/Detection$", "max-ms-over-window", 1000),
@@ -87,35 +96,44 @@ var targets = []target{
 	atMost("the same with audit and reviews, first changes, 99 %", "^Authored/EventToCommit/", "first-p99-ms", 500),
 	atMost("the same with audit and reviews, later changes, median", "^Authored/EventToCommit/", "p50-ms", 100),
 	atMost("the same with audit and reviews, later changes, 99 %", "^Authored/EventToCommit/", "p99-ms", 500),
-	atLeast("right authors of these changes, %", "^Authored/EventToCommit/", "right-%", 100),
+	atLeast("right authors of these changes, %", "^Authored/EventToCommit/", "right-%", 100).exactly(),
 	atMost("seed of 10 000 ConfigMaps / kubectl get", "^Mirror/Seed/", "seed/get", 3),
-	atMost("commits of a second run", "^Mirror/SecondRun/", "commits", 0),
+	atMost("commits of a second run", "^Mirror/SecondRun/", "commits", 0).exactly(),
 	atLeast("writes a second / without the server", "^Mirror/Sustained/", "writes/alone", 0.8),
 	atLeast("changes a second, mirrored", "^Mirror/Sustained/", "mirrored/s", 1000),
 	atMost("idle with 2000 objects, CPU ms in 10 s", "^Mirror/Idle/", "cpu-ms/10s", 20),
 	atMost("idle with 2000 objects, resident MiB", "^Mirror/Idle/", "rss-MiB", 90),
 	atMost("resident with the largest population, MiB", "^Mirror/Memory/", "rss-MiB", 300),
 
-	atMost("kill of the leader until the next change is pushed, s", "^Replicas/Kill$", "max-s", 10),
-	atMost("stop of the leader until the next change is pushed, s", "^Replicas/Stop$", "max-s", 2),
+	atMost("kill of the leader until the next change is pushed, s", "^Replicas/.*/Kill$", "max-s", 10),
+	atMost("stop of the leader until the next change is pushed, s", "^Replicas/.*/Stop$", "max-s", 2),
 }
 
 func atMost(what, benchmarks, unit string, limit float64) target {
-	return target{what: what, benchmarks: regexp.MustCompile(benchmarks), unit: unit, limit: limit}
+	return target{what: what, benchmarks: regexp.MustCompile(benchmarks), unit: unit, limit: limit, accepted: limit * (1 + tolerance)}
 }
 
 func atLeast(what, benchmarks, unit string, limit float64) target {
 	t := atMost(what, benchmarks, unit, limit)
-	t.atLeast = true
+	t.atLeast, t.accepted = true, limit*(1-tolerance)
 	return t
 }
 
-// meets reports whether a value is within the limit.
-func (t target) meets(value float64) bool {
+// exactly returns a target of which nothing worse is accepted.
+func (t target) exactly() target { return t.accepting(t.limit) }
+
+// accepting returns a target that is known to be missed, up to a value.
+func (t target) accepting(accepted float64) target {
+	t.accepted = accepted
+	return t
+}
+
+// within reports whether a value is not worse than a limit.
+func (t target) within(limit, value float64) bool {
 	if t.atLeast {
-		return value >= t.limit
+		return value >= limit
 	}
-	return value <= t.limit
+	return value <= limit
 }
 
 // verdict is a target with its measured values.
@@ -145,21 +163,16 @@ func judge(results []result, targets []target) []verdict {
 }
 
 // met reports whether all values are within the limit.
-func (v verdict) met() bool {
-	for _, value := range v.values {
-		if !v.meets(value) {
-			return false
-		}
-	}
-	return true
+func (v verdict) met() bool { return v.allWithin(v.limit) }
+
+// acceptable reports whether the check accepts all values.
+func (v verdict) acceptable() bool { return v.allWithin(v.accepted) }
+
+func (v verdict) allWithin(limit float64) bool {
+	return !slices.ContainsFunc(v.values, func(value float64) bool { return !v.within(limit, value) })
 }
 
-// missed reports whether any target was missed.
-func missed(verdicts []verdict) bool {
-	for _, v := range verdicts {
-		if !v.met() {
-			return true
-		}
-	}
-	return false
+// failed reports whether the check does not accept a value.
+func failed(verdicts []verdict) bool {
+	return slices.ContainsFunc(verdicts, func(v verdict) bool { return !v.acceptable() })
 }
