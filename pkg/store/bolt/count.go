@@ -60,7 +60,8 @@ func isCounted(sp span) bool {
 	return sp.isPrefix() && sp.start[len(sp.start)-1] == '/' && bytes.Count(sp.start, []byte{'/'}) <= countedDepth
 }
 
-// countID identifies the remaining keys of a paged list at one revision. Its count never changes, as the past does not.
+// countID identifies the remaining keys of a paged list: at one revision, at which their number never changes, or with revision 0 those of
+// the last list that had the same pages, at its revision.
 type countID struct {
 	revision   int64
 	start, end string
@@ -70,14 +71,28 @@ func newCountID(revision int64, sp span) countID {
 	return countID{revision: revision, start: string(sp.start), end: string(sp.end)}
 }
 
-// countAt counts the keys of a span at a revision, given what has changed since.
-func (s snapshot) countAt(revision int64, sp span, past []pastKey) int64 {
-	if s.remaining != nil {
-		if n, found := s.remaining.Get(newCountID(revision, sp)); found {
-			return n.(int64)
-		}
+// count is a number of keys at a revision.
+type count struct{ revision, keys int64 }
+
+// maxRecount is the number of changes after a cached count from which on counting the keys is preferred to applying the changes.
+const maxRecount = 1000
+
+// countOf counts the keys of a query at a revision, given what has changed since.
+func (s snapshot) countOf(q query, revision int64, past []pastKey) (int64, error) {
+	if cached, found := s.cached(revision, q.span); found {
+		return cached.keys, nil
 	}
-	n := s.countKeys(sp)
+	cached, found := s.cached(0, q.span)
+	if q.revision != 0 || !found || cached.revision < s.compacted || cached.revision > s.revision || s.revision-cached.revision > maxRecount {
+		return s.countKeys(q.span) + existedMore(past), nil
+	}
+	// A list that reads the current state page by page. Its pages have different revisions while the store is written.
+	since, err := s.past(q.span, cached.revision)
+	return cached.keys - existedMore(since), err
+}
+
+// existedMore returns how many more of the keys existed at the past revision than exist now.
+func existedMore(past []pastKey) (n int64) {
 	for _, p := range past {
 		existed := p.was != nil
 		switch {
@@ -90,12 +105,27 @@ func (s snapshot) countAt(revision int64, sp span, past []pastKey) int64 {
 	return n
 }
 
+func (s snapshot) cached(revision int64, sp span) (count, bool) {
+	if s.remaining == nil {
+		return count{}, false
+	}
+	cached, found := s.remaining.Get(newCountID(revision, sp))
+	if !found {
+		return count{}, false
+	}
+	return cached.(count), true
+}
+
 // rememberRemaining caches the number of keys after a page, for the request that continues it.
-func (s snapshot) rememberRemaining(revision int64, sp span, p page) {
+func (s snapshot) rememberRemaining(q query, revision int64, p page) {
 	if s.remaining == nil || len(p.kvs) == 0 {
 		return
 	}
 	last := p.kvs[len(p.kvs)-1].Key
-	rest := span{start: append(bytes.Clone(last), 0), end: sp.end}
-	s.remaining.Add(newCountID(revision, rest), p.count-int64(len(p.kvs)))
+	rest := span{start: append(bytes.Clone(last), 0), end: q.end}
+	remaining := count{revision: revision, keys: p.count - int64(len(p.kvs))}
+	s.remaining.Add(newCountID(revision, rest), remaining)
+	if q.revision == 0 {
+		s.remaining.Add(newCountID(0, rest), remaining)
+	}
 }

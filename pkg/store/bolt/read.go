@@ -47,15 +47,18 @@ func (s snapshot) read(q query) (page, error) {
 		}
 	}
 	if q.countOnly {
-		return page{count: s.countAt(revision, q.span, past)}, nil
+		n, err := s.countOf(q, revision, past)
+		return page{count: n}, err
 	}
 	p, err := s.collect(q, past)
 	if err != nil {
 		return page{}, err
 	}
 	if p.more {
-		p.count = s.countAt(revision, q.span, past)
-		s.rememberRemaining(revision, q.span, p)
+		if p.count, err = s.countOf(q, revision, past); err != nil {
+			return page{}, err
+		}
+		s.rememberRemaining(q, revision, p)
 	}
 	return p, nil
 }
