@@ -105,7 +105,7 @@ clean: ## Remove build output; the control plane is kept in the user's cache.
 ##@ Check
 
 .PHONY: verify
-verify: ## Check generated code, formatting, headers, modules, vet, lint and a clean tree.
+verify: ## Check generated code, formatting, headers, modules, vet, lint, workflows and a clean tree.
 	hack/verify.sh
 
 .PHONY: lint

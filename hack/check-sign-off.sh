@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+
+# Copyright The Slipstream Authors.
+# SPDX-License-Identifier: Apache-2.0
+
+# Checks that every commit between two revisions has the sign-off of its author, which states the Developer Certificate of
+# Origin (DCO). Merges need none.
+#
+#   hack/check-sign-off.sh BASE [HEAD]
+
+set -o errexit -o nounset -o pipefail
+
+base=$1
+head=${2:-HEAD}
+
+commits=$(git rev-list --no-merges "${base}..${head}")
+missing=0
+for commit in ${commits}; do
+  author=$(git show --no-patch --format='%ae' "${commit}")
+  signers=$(git show --no-patch --format='%(trailers:key=Signed-off-by,valueonly)' "${commit}")
+  if ! grep --fixed-strings --ignore-case --quiet "<${author}>" <<< "${signers}"; then
+    git show --no-patch --format="no Signed-off-by of ${author}: %h %s" "${commit}" >&2
+    missing=$((missing + 1))
+  fi
+done
+
+if ((missing > 0)); then
+  echo "sign off all commits with: git rebase --signoff ${base}" >&2
+  exit 1
+fi

@@ -1,0 +1,275 @@
+// Copyright The Slipstream Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package structure
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// workflow is the part of a workflow of GitHub Actions that the rules are about. An action of this repository has only Runs.
+type workflow struct {
+	Permissions *map[string]string `json:"permissions"`
+	Concurrency *map[string]any    `json:"concurrency"`
+	Jobs        map[string]job     `json:"jobs"`
+	Runs        job                `json:"runs"`
+}
+
+type job struct {
+	Uses        string             `json:"uses"`
+	Timeout     int                `json:"timeout-minutes"`
+	Permissions *map[string]string `json:"permissions"`
+	Steps       []struct {
+		Run string `json:"run"`
+	} `json:"steps"`
+}
+
+// dependabot is the part of Dependabot's configuration that the rules are about.
+type dependabot struct {
+	Updates []struct {
+		Ecosystem   string   `json:"package-ecosystem"`
+		Directories []string `json:"directories"`
+	} `json:"updates"`
+}
+
+var (
+	usesLine     = regexp.MustCompile(`(?m)^[- ]*uses: *(.*)$`)
+	pinnedAction = regexp.MustCompile(`^[\w-]+(/[\w.-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
+	makeCommand  = regexp.MustCompile(`(?m)(?:^|[\s;&|(])make((?:[ \t]+[^\s;&|<>)]+)*)`)
+	secretName   = regexp.MustCompile(`secrets\.(\w+)`)
+	phonyTargets = regexp.MustCompile(`(?m)^\.PHONY: (.+)$`)
+	goDirective  = regexp.MustCompile(`(?m)^go (\d+\.\d+)\.\d+$`)
+	goVersion    = regexp.MustCompile(`(?m)^ *go-version: (.+)$`)
+)
+
+func TestWorkflowsFollowRules(t *testing.T) {
+	tree := os.DirFS("../..")
+	targets := phony(t, tree)
+	files := workflowFiles(t, tree)
+	if len(files) < 5 {
+		t.Fatalf("found only %q", files)
+	}
+	for _, name := range files {
+		for _, violation := range checkWorkflow(read(t, tree, name), targets) {
+			t.Errorf("%s: %s", name, violation)
+		}
+	}
+}
+
+func TestRulesFindViolationsInWorkflows(t *testing.T) {
+	const action = "actions/checkout@0123456789abcdef0123456789abcdef01234567"
+	targets := map[string]bool{"test": true, "verify": true}
+	valid := "permissions: {}\nconcurrency: {group: a}\njobs:\n  a:\n    permissions: {contents: read}\n    timeout-minutes: 5\n    steps:\n"
+	for name, test := range map[string]struct{ text, want string }{
+		"valid":                    {valid + "    - uses: " + action + " # v1.2.3\n    - uses: ./.github/actions/setup\n    - run: sudo make -s test V=\"x\"\n", ""},
+		"several commands":         {valid + "    - run: |\n        make test && make verify; echo make\n        cmake other\n", "make without a target"},
+		"missing target":           {valid + "    - run: make test other\n", "the Makefile has no target other"},
+		"tag":                      {valid + "    - uses: actions/checkout@v4\n", "actions/checkout@v4 is not pinned by a commit, with its version as a comment"},
+		"no version":               {valid + "    - uses: " + action + "\n", action + " is not pinned by a commit, with its version as a comment"},
+		"secret":                   {valid + "    - run: echo ${{ secrets.GITHUB_TOKEN }} ${{ secrets.OTHER }}\n", "uses the secret OTHER"},
+		"nothing":                  {"jobs: {a: {}}", "does not set permissions; has no concurrency; job a does not set permissions; job a has no timeout"},
+		"write permission for all": {strings.Replace(valid, "{}", "{contents: write}", 1), "gives write to contents to all jobs"},
+		"called workflow":          {"permissions: {}\nconcurrency: {group: a}\njobs: {a: {uses: ./a, permissions: {}}}", ""},
+		"action":                   {"runs:\n  steps:\n  - run: make other\n", "the Makefile has no target other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := strings.Join(checkWorkflow([]byte(test.text), targets), "; "); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestDependenciesAreUpdated checks that Dependabot updates all modules, packages and actions of the repository.
+func TestDependenciesAreUpdated(t *testing.T) {
+	tree := os.DirFS("../..")
+	var config dependabot
+	unmarshal(t, read(t, tree, ".github/dependabot.yml"), &config)
+	got := map[string][]string{}
+	for _, update := range config.Updates {
+		got[update.Ecosystem] = slices.Sorted(slices.Values(update.Directories))
+	}
+	want := map[string][]string{"gomod": folders(t, tree, "go.mod"), "npm": folders(t, tree, "package.json"), "github-actions": {"/"}}
+	for _, name := range workflowFiles(t, tree) {
+		if path.Base(name) == "action.yaml" {
+			want["github-actions"] = append(want["github-actions"], "/"+path.Dir(name))
+		}
+	}
+	if !maps.EqualFunc(got, want, slices.Equal) {
+		t.Errorf(".github/dependabot.yml has %q, want %q", got, want)
+	}
+}
+
+// TestWorkflowsUseTheGoVersionOfTheModule checks that workflows use the newest patch release of the Go version in go.mod.
+func TestWorkflowsUseTheGoVersionOfTheModule(t *testing.T) {
+	tree := os.DirFS("../..")
+	module := goDirective.FindSubmatch(read(t, tree, "go.mod"))
+	if module == nil {
+		t.Fatal("go.mod has no version of Go")
+	}
+	found := 0
+	for _, name := range workflowFiles(t, tree) {
+		for _, match := range goVersion.FindAllSubmatch(read(t, tree, name), -1) {
+			found++
+			if want := string(module[1]) + ".x"; string(match[1]) != want {
+				t.Errorf("%s: go-version is %s, want %s", name, match[1], want)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no workflow sets go-version")
+	}
+}
+
+// checkWorkflow returns the violations in a workflow, or in an action of this repository.
+func checkWorkflow(text []byte, targets map[string]bool) []string {
+	var parsed workflow
+	if err := yaml.Unmarshal(text, &parsed); err != nil {
+		return []string{err.Error()}
+	}
+	violations := checkUses(text)
+	if len(parsed.Jobs) > 0 {
+		violations = append(violations, checkPermissions(parsed)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(parsed.Jobs)) {
+		each := parsed.Jobs[name]
+		if each.Permissions == nil {
+			violations = append(violations, fmt.Sprintf("job %s does not set permissions", name))
+		}
+		if each.Uses == "" && each.Timeout == 0 {
+			violations = append(violations, fmt.Sprintf("job %s has no timeout", name))
+		}
+		violations = append(violations, checkTargets(each, targets)...)
+	}
+	return append(violations, checkTargets(parsed.Runs, targets)...)
+}
+
+// checkUses requires actions of other repositories to be pinned, and allows no secret but the token of the run.
+func checkUses(text []byte) []string {
+	var violations []string
+	for _, match := range usesLine.FindAllSubmatch(text, -1) {
+		if used := string(match[1]); !strings.HasPrefix(used, "./") && !pinnedAction.MatchString(used) {
+			violations = append(violations, used+" is not pinned by a commit, with its version as a comment")
+		}
+	}
+	for _, match := range secretName.FindAllSubmatch(text, -1) {
+		if name := string(match[1]); name != "GITHUB_TOKEN" {
+			violations = append(violations, "uses the secret "+name)
+		}
+	}
+	return violations
+}
+
+// checkPermissions requires a workflow to give all jobs no permission but to read the contents, and to limit concurrent runs.
+func checkPermissions(w workflow) []string {
+	var violations []string
+	if w.Permissions == nil {
+		violations = append(violations, "does not set permissions")
+	} else {
+		for _, scope := range slices.Sorted(maps.Keys(*w.Permissions)) {
+			if access := (*w.Permissions)[scope]; scope != "contents" || access != "read" {
+				violations = append(violations, fmt.Sprintf("gives %s to %s to all jobs", access, scope))
+			}
+		}
+	}
+	if w.Concurrency == nil {
+		violations = append(violations, "has no concurrency")
+	}
+	return violations
+}
+
+// checkTargets requires that the targets of make in the steps of a job exist.
+func checkTargets(j job, targets map[string]bool) []string {
+	var violations []string
+	for _, step := range j.Steps {
+		for _, match := range makeCommand.FindAllStringSubmatch(step.Run, -1) {
+			named := slices.DeleteFunc(strings.Fields(match[1]), func(word string) bool {
+				return strings.HasPrefix(word, "-") || strings.Contains(word, "=")
+			})
+			if len(named) == 0 {
+				violations = append(violations, "make without a target")
+			}
+			for _, target := range named {
+				if !targets[target] {
+					violations = append(violations, "the Makefile has no target "+target)
+				}
+			}
+		}
+	}
+	return violations
+}
+
+// phony returns the targets of the Makefile.
+func phony(t *testing.T, tree fs.FS) map[string]bool {
+	t.Helper()
+	targets := map[string]bool{}
+	for _, match := range phonyTargets.FindAllSubmatch(read(t, tree, "Makefile"), -1) {
+		for _, target := range strings.Fields(string(match[1])) {
+			targets[target] = true
+		}
+	}
+	return targets
+}
+
+// workflowFiles returns the workflows of the repository and its own actions.
+func workflowFiles(t *testing.T, tree fs.FS) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range []string{".github/workflows/*", ".github/actions/*/action.yaml"} {
+		found, err := fs.Glob(tree, pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	return files
+}
+
+// folders returns the folders that have a file, as paths from the root, sorted.
+func folders(t *testing.T, tree fs.FS, file string) []string {
+	t.Helper()
+	var found []string
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		base := entry.Name()
+		if entry.IsDir() && name != "." && (base == "testdata" || base == "node_modules" || base == "bin" || strings.HasPrefix(base, ".")) {
+			return fs.SkipDir
+		}
+		if base == file {
+			found = append(found, path.Join("/", path.Dir(name)))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.Sorted(slices.Values(found))
+}
+
+func read(t *testing.T, tree fs.FS, name string) []byte {
+	t.Helper()
+	content, err := fs.ReadFile(tree, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func unmarshal(t *testing.T, text []byte, into any) {
+	t.Helper()
+	if err := yaml.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
