@@ -5,6 +5,7 @@ package docs
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -117,19 +118,25 @@ func splitAt(t *testing.T, root, page, heading string) (before, after []block) {
 // pages returns the paths of the README and of all files in docs, relative to the root.
 func pages(t *testing.T, root string) []string {
 	t.Helper()
-	files := []string{"README.md"}
-	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
+	return matching(t, root, "README.md", "docs/*.md", "docs/*/*.md")
+}
+
+// allPages returns the pages, and the other files in Markdown at the root and in .github.
+func allPages(t *testing.T, root string) []string {
+	t.Helper()
+	return matching(t, root, "*.md", ".github/*.md", "docs/*.md", "docs/*/*.md")
+}
+
+// matching returns the paths of the files that match the patterns, relative to the root.
+func matching(t *testing.T, root string, patterns ...string) []string {
+	t.Helper()
+	var files []string
+	for _, pattern := range patterns {
+		found, err := fs.Glob(os.DirFS(root), pattern)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, path := range found {
-			relative, err := filepath.Rel(root, path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, relative)
-		}
+		files = append(files, found...)
 	}
 	return files
 }
@@ -141,7 +148,7 @@ var (
 
 func TestLinks(t *testing.T) {
 	root := moduleRoot(t)
-	for _, page := range pages(t, root) {
+	for _, page := range allPages(t, root) {
 		for _, match := range link.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
 			target := match[1]
 			if strings.Contains(target, "://") {
@@ -168,10 +175,33 @@ var path = regexp.MustCompile("`((?:cmd|pkg|hack|test|artifacts|docs)/[A-Za-z0-9
 
 func TestNamedFilesExist(t *testing.T) {
 	root := moduleRoot(t)
-	for _, page := range pages(t, root) {
+	for _, page := range allPages(t, root) {
+		if page == "CHANGELOG.md" {
+			continue // It also names files of earlier versions.
+		}
 		for _, match := range path.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
 			if _, err := os.Stat(filepath.Join(root, match[1])); err != nil {
 				t.Errorf("%s names a missing file: %v", page, err)
+			}
+		}
+	}
+}
+
+var (
+	makeTarget  = regexp.MustCompile("`make ([a-z-]+)")
+	phonyTarget = regexp.MustCompile(`(?m)^\.PHONY: ([a-z-]+)$`)
+)
+
+func TestNamedTargetsExist(t *testing.T) {
+	root := moduleRoot(t)
+	targets := map[string]bool{}
+	for _, match := range phonyTarget.FindAllStringSubmatch(readFile(t, filepath.Join(root, "Makefile")), -1) {
+		targets[match[1]] = true
+	}
+	for _, page := range allPages(t, root) {
+		for _, match := range makeTarget.FindAllStringSubmatch(readFile(t, filepath.Join(root, page)), -1) {
+			if !targets[match[1]] {
+				t.Errorf("%s names the target %s, which the Makefile does not have", page, match[1])
 			}
 		}
 	}
