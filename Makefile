@@ -29,6 +29,9 @@ IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
 # The output folder of the archives of the kubectl plugin.
 PLUGIN_OUTPUT ?= bin/plugin
+# The output folder of a release, and the repository to push its images to (nothing is pushed if empty).
+RELEASE_OUTPUT ?= bin/release
+RELEASE_PUSH ?=
 # How many packages with control planes are tested at the same time: this many with the race detector, and one more
 # without. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
@@ -71,6 +74,10 @@ sbom: ## Write only the SBOMs of the images, as CycloneDX JSON.
 .PHONY: plugin-release
 plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and Windows into PLUGIN_OUTPUT, with checksums and the manifest for krew.
 	go run ./hack/pluginrelease -output '$(PLUGIN_OUTPUT)'
+
+.PHONY: release
+release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, with checksums, and push the images to RELEASE_PUSH=REPOSITORY.
+	hack/release.sh '$(VERSION)' '$(RELEASE_OUTPUT)' '$(RELEASE_PUSH)'
 
 .PHONY: generate
 generate: ## Regenerate the code generated from the API types.
