@@ -67,7 +67,7 @@ func (e *edit) setFile(d *directory, name string, blob Hash) *directory {
 	}
 	at, found := d.search(name, false)
 	if !found {
-		d.insert(at, entry{name: name})
+		d.insert(at, entry{name: strings.Clone(name)}) // The name is a part of the path, which would be held with it.
 	}
 	d.entries[at].mode, d.entries[at].hash = mode, blob
 	return d
