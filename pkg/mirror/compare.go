@@ -37,7 +37,7 @@ type comparison struct {
 
 	seed  seed
 	began time.Time
-	live  map[string]struct{}
+	live  pathSet
 	// listed is how far each scope was compared. A pushed part clears it. Once all lists have ended, it has all scopes, without through.
 	listed map[watch.Watch]position
 	// changes have not been pushed yet.
@@ -52,7 +52,7 @@ type comparison struct {
 
 // run finds the changes.
 func (c *comparison) run(ctx context.Context) error {
-	c.live, c.listed = map[string]struct{}{}, map[watch.Watch]position{}
+	c.live, c.listed = newPathSet(), map[watch.Watch]position{}
 	complete := map[watch.Watch]position{}
 	for _, scope := range c.scopes() {
 		resourceVersion, err := c.comparer.lister.List(ctx, scope, func(object *unstructured.Unstructured, resourceVersion string) error {
@@ -91,7 +91,7 @@ func (c *comparison) succeeded(ctx context.Context) {
 	}
 	c.comparer.changed()
 	klog.FromContext(ctx).Info("Compared with the cluster", "destination", c.member.destination.key,
-		"type", c.seed.resource.GroupResource().String(), "objects", len(c.live),
+		"type", c.seed.resource.GroupResource().String(), "objects", c.live.len(),
 		"written", c.found.written, "removed", c.found.removed, "orphansHeld", c.found.held,
 		"took", time.Since(c.began).Round(time.Millisecond).String())
 }
@@ -129,7 +129,7 @@ func (c *comparison) visit(ctx context.Context, object *unstructured.Unstructure
 	}
 	r, err := render(c.seed.resource, object, true)
 	if r.path != "" {
-		c.live[r.path] = struct{}{} // The file of an object that cannot be rendered stays as it is.
+		c.live.add(r.path) // The file of an object that cannot be rendered stays as it is.
 	}
 	if err == nil {
 		r, err = c.member.plan.written(r, object)
@@ -196,9 +196,8 @@ func (c *comparison) orphans(ctx context.Context) error {
 	}
 	var removals []outbox.Change
 	err = walkFiles(ctx, c.comparer.remote.tree(), c.member.plan, folder, func(file managedFile) {
-		_, live := c.live[file.path]
 		switch {
-		case live || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.comparer.namespaces):
+		case c.live.has(file.path) || !c.looksAt(file.object) || !c.member.plan.selection.removable(t, file.object.Namespace, c.comparer.namespaces):
 		case c.member.destination.withheld.holds(c.member.plan.file(file.path), gitrepo.Hash{}):
 		case c.member.plan.prunes():
 			removal := c.member.destination.removal(file)
