@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -27,8 +28,8 @@ const (
 	replicas, rounds = 2, 3
 	// objects is the number of mirrored ConfigMaps, which a new leader compares.
 	objects = 200
-	// term is how long the first leader leads at least.
-	term = 20 * time.Second
+	// term is how long the first leader leads at least: a server returns free memory after 30 s to 60 s.
+	term = 65 * time.Second
 	// look is the interval at which the branch is read.
 	look = 20 * time.Millisecond
 )
@@ -51,8 +52,12 @@ func takeovers(b *testing.B, options devcluster.Options) {
 	}
 	s.mirror.Equal(b, s.client)
 	s.mirror.Settled(b)
-	time.Sleep(term) //nolint:forbidigo // The leader stores how late audit events are.
-	b.Run("Kill", func(b *testing.B) { s.end(b, syscall.SIGKILL) })
+	time.Sleep(term) //nolint:forbidigo // The leader stores how late audit events are, and the other replica returns free memory.
+	standby := s.standbyMiB(b)
+	b.Run("Kill", func(b *testing.B) {
+		s.end(b, syscall.SIGKILL)
+		b.ReportMetric(standby, "standby-anon-MiB")
+	})
 	b.Run("Stop", func(b *testing.B) { s.end(b, syscall.SIGTERM) })
 }
 
@@ -62,6 +67,16 @@ type testCluster struct {
 	client  kubernetes.Interface
 	mirror  *mirrortest.Mirror
 	changes int
+}
+
+// standbyMiB returns the anonymous memory of the replica that does not lead, before any replica was started again.
+func (s *testCluster) standbyMiB(b *testing.B) float64 {
+	b.Helper()
+	pids := strings.Fields(s.Env(devcluster.EnvServerPIDs))
+	if len(pids) != replicas {
+		b.Fatalf("server processes %v, want %d", pids, replicas)
+	}
+	return usage.MiB(b, pids[replicas-1-s.LeadingReplica(b, replicas)], usage.Anonymous)
 }
 
 // end measures the time from a signal to the leader until a change that is made right after it is pushed.
