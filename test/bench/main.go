@@ -30,8 +30,10 @@ type settings struct {
 	only    string
 	bench   string
 	objects int
-	raw     string
-	check   bool
+	// simulated is the number of objects of the simulated source.
+	simulated int
+	raw       string
+	check     bool
 }
 
 func main() {
@@ -40,6 +42,7 @@ func main() {
 		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror or replicas; all if empty")
 	flag.StringVar(&s.bench, "bench", ".", "regular expression of the benchmarks to run, as in go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
+	flag.IntVar(&s.simulated, "simulated", 100_000, "number of objects in the mirror's simulated source, at most 1000000")
 	flag.StringVar(&s.raw, "raw", "bin/bench.txt", "file for the output of go test, in the format of benchstat")
 	flag.BoolVar(&s.check, "check", false, "fail if a figure is worse than what is accepted for its target")
 	flag.Parse()
@@ -92,7 +95,7 @@ func (s *settings) folders() ([]folder, error) {
 	all := []folder{
 		{name: "gitrepo"}, {name: "storage"}, {name: "history"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"},
 		{name: "pipelines"}, {name: "page"}, {name: "scale"},
-		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects)}}, {name: "replicas"},
+		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects), "-simulated", strconv.Itoa(s.simulated)}}, {name: "replicas"},
 	}
 	if s.only == "" {
 		return all, nil

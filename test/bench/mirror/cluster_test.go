@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// deadline is the timeout of all waits, with a margin for a busy machine.
-	deadline = 3 * time.Minute
+	// deadline is the timeout of all waits, with a margin for a busy machine and a million objects.
+	deadline = 30 * time.Minute
 	// stateInterval is the interval at which the state of the server is polled.
 	stateInterval = 50 * time.Millisecond
 
@@ -43,7 +43,12 @@ type testCluster struct {
 func newTestCluster(b *testing.B, options devcluster.Options) *testCluster {
 	b.Helper()
 	options.Server = true
-	s := &testCluster{Cluster: clustertest.Start(b, options)}
+	return testClusterOf(b, clustertest.Start(b, options))
+}
+
+func testClusterOf(b *testing.B, cluster *devcluster.Cluster) *testCluster {
+	b.Helper()
+	s := &testCluster{Cluster: cluster}
 	config, err := s.Admin().RESTConfig()
 	if err != nil {
 		b.Fatal(err)
@@ -188,7 +193,12 @@ func (m *mirror) restarted(b *testing.B) {
 // compared waits for a comparison that is later than the given time.
 func (m *mirror) compared(b *testing.B, before *metav1.Time) {
 	b.Helper()
-	eventually(b, "everything is compared", stateInterval, func(ctx context.Context) error {
+	eventually(b, "everything is compared", stateInterval, m.isCompared(before))
+}
+
+// isCompared returns a check of whether there was a comparison that is later than the given time.
+func (m *mirror) isCompared(before *metav1.Time) func(context.Context) error {
+	return func(ctx context.Context) error {
 		record, err := m.record(ctx)
 		switch {
 		case err != nil:
@@ -199,7 +209,7 @@ func (m *mirror) compared(b *testing.B, before *metav1.Time) {
 			return fmt.Errorf("state %q", record.State)
 		}
 		return nil
-	})
+	}
 }
 
 // eventually waits until check succeeds.

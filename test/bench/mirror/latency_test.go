@@ -30,6 +30,8 @@ const (
 type latency struct {
 	*mirror
 	*population
+	// samples is the number of measured changes.
+	samples int
 	// first is the median of the first and smallest population, zero before it is measured.
 	first time.Duration
 }
@@ -41,7 +43,7 @@ func (l *latency) run(b *testing.B) {
 	r.git(b, "repack", "-a", "-d", "-q")
 	direct := newDirectPush(b, l.mirror, l.size)
 	var events, pushes []time.Duration
-	for i := range latencyWarmUp + latencySamples {
+	for i := range latencyWarmUp + l.samples {
 		event, object := changeOnce(b, r, l.population, i*7919%l.size)
 		push := direct.once(b.Context(), object)
 		if i >= latencyWarmUp {

@@ -45,7 +45,7 @@ func BenchmarkMirror(b *testing.B) {
 			b.ReportMetric(0, "ns/op") // the duration of the measurement is not a result
 		})
 	}
-	latency := &latency{mirror: m, population: p}
+	latency := &latency{mirror: m, population: p, samples: latencySamples}
 	measure("EventToCommit", few, latency.run)
 	measure("Idle", idleObjects, func(b *testing.B) { idle(b, m) })
 	measure("Sustained", idleObjects, func(b *testing.B) { sustained(b, m, p) })

@@ -4,8 +4,10 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -35,6 +37,10 @@ type population struct {
 	core   kubernetes.Interface
 	size   int
 	writes atomic.Int64
+	// namespaceSize replaces perNamespace, unless it is zero.
+	namespaceSize int
+	// distinct gives each object other settings.
+	distinct bool
 }
 
 // grow creates objects up to the given number.
@@ -84,14 +90,31 @@ func createNamespace(b *testing.B, core kubernetes.Interface, name string, label
 }
 
 // next returns an object for its next write.
-func (p *population) next(number int) *corev1.ConfigMap {
-	return &corev1.ConfigMap{
+func (p *population) next(number int) *corev1.ConfigMap { return p.object(number, p.writes.Add(1)) }
+
+// object returns an object at the write with a number.
+func (p *population) object(number int, write int64) *corev1.ConfigMap {
+	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: fmt.Sprintf("shop-%04d", number/perNamespace),
+			Namespace: fmt.Sprintf("shop-%04d", number/cmp.Or(p.namespaceSize, perNamespace)),
 			Name:      fmt.Sprintf("settings-%06d", number), Labels: map[string]string{"app": "shop"},
 		},
-		Data: map[string]string{"write": strconv.FormatInt(p.writes.Add(1), 10), "server.properties": settings},
+		Data: map[string]string{"write": strconv.FormatInt(write, 10), "server.properties": settings},
 	}
+	if p.distinct {
+		object.Data["server.properties"] = distinctSettings(number)
+	}
+	return object
+}
+
+// distinctSettings are like settings, but a different number in each line of each object makes them as compressible as those of an application.
+func distinctSettings(number int) string {
+	random := rand.New(rand.NewPCG(uint64(number), 0))
+	var lines strings.Builder
+	for range 20 {
+		fmt.Fprintf(&lines, "server.connections.limit = %d # per address\n", random.IntN(1_000_000))
+	}
+	return lines.String()
 }
 
 // update updates an object and returns the result.

@@ -92,13 +92,18 @@ func (m *mirror) seedOnce(b *testing.B, p *population) time.Duration {
 // no pending changes.
 func (m *mirror) settled(b *testing.B, p *population) {
 	b.Helper()
-	eventually(b, "the branch has every object", stateInterval, func(ctx context.Context) error {
+	eventually(b, "the branch has every object", stateInterval, m.isSettled(p))
+}
+
+// isSettled returns a check of what settled waits for.
+func (m *mirror) isSettled(p *population) func(context.Context) error {
+	return func(ctx context.Context) error {
 		record, err := m.record(ctx)
 		if err == nil && (record.State != "Up to date" || int(record.Files) != p.size) {
 			err = fmt.Errorf("state %q, %d files for %d objects", record.State, record.Files, p.size)
 		}
 		return err
-	})
+	}
 }
 
 // secondRun measures how long the server takes to restart and to detect that no object has
