@@ -78,21 +78,19 @@ type count struct{ revision, keys int64 }
 const maxRecount = 1000
 
 // countOf counts the keys of a query at a revision, given what has changed since.
-func (s snapshot) countOf(q query, revision int64, past []pastKey) (int64, error) {
+func (s snapshot) countOf(q query, revision int64, past []pastKey) int64 {
 	if cached, found := s.cached(revision, q.span); found {
-		return cached.keys, nil
+		return cached.keys
 	}
-	cached, found := s.cached(0, q.span)
-	if q.revision != 0 || !found || cached.revision < s.compacted || cached.revision > s.revision || s.revision-cached.revision > maxRecount {
-		return s.countKeys(q.span) + existedMore(past), nil
+	if q.revision == 0 {
+		// The next page of a list of the current state, which has another revision if the store was written meanwhile.
+		if cached, found := s.cached(0, q.span); found && cached.revision >= s.compacted && cached.revision <= s.revision {
+			if added, ok := s.addedSince(cached.revision, q.span); ok {
+				return cached.keys + added
+			}
+		}
 	}
-	// A list that reads the current state page by page. Its pages have different revisions while the store is written.
-	since, err := s.past(q.span, cached.revision)
-	return cached.keys - existedMore(since), err
-}
-
-// existedMore returns how many more of the keys existed at the past revision than exist now.
-func existedMore(past []pastKey) (n int64) {
+	n := s.countKeys(q.span)
 	for _, p := range past {
 		existed := p.was != nil
 		switch {
@@ -103,6 +101,23 @@ func existedMore(past []pastKey) (n int64) {
 		}
 	}
 	return n
+}
+
+// addedSince returns how many more keys of a span exist now than at a revision, according to the log. It is not ok if there are too many
+// changes, or one cannot be read.
+func (s snapshot) addedSince(revision int64, sp span) (n int64, ok bool) {
+	read := 0
+	err := s.changes(revision+1, func(_ int64, record []byte) (bool, error) {
+		if read++; read > maxRecount {
+			return false, nil
+		}
+		key, err := eventKey(record)
+		if err == nil && sp.contains(key) {
+			n += addedBy(record)
+		}
+		return err == nil, err
+	})
+	return n, err == nil && read <= maxRecount
 }
 
 func (s snapshot) cached(revision int64, sp span) (count, bool) {

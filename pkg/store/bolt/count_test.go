@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"go.etcd.io/bbolt"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
@@ -43,6 +44,11 @@ func TestCountsOfPages(t *testing.T) {
 		return response
 	}
 	next := func(response *pb.RangeResponse) string { return string(response.Kvs[len(response.Kvs)-1].Key) + "\x00" }
+	first := list("/d/", 0)
+	for i := range 2000 { // More than are applied to a count.
+		set(t, e, name(), fmt.Sprint("many ", i))
+	}
+	list(next(first), 0)
 	for round := range 20 {
 		revision := e.Revision()
 		current, old := list("/d/", 0), list("/d/", revision)
@@ -64,6 +70,32 @@ func TestCountsOfPages(t *testing.T) {
 		if _, err := e.Compact(t.Context(), &pb.CompactionRequest{Revision: e.Revision()}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestCountsWithoutTheLog damages the record of a change between two pages of a list, which does not need it.
+func TestCountsWithoutTheLog(t *testing.T) {
+	e := openEngine(t, bolt.Options{})
+	for i := range 10 {
+		set(t, e, fmt.Sprint("/d/", i), "value")
+	}
+	request := &pb.RangeRequest{Key: []byte("/d/"), RangeEnd: []byte("/d0"), Limit: 4}
+	if _, err := e.Range(t.Context(), request); err != nil {
+		t.Fatal(err)
+	}
+	unset(t, e, "/d/9")
+	err := e.DB().Update(func(tx *bbolt.Tx) error {
+		segment, _ := tx.Bucket([]byte("log")).Cursor().Last()
+		records := tx.Bucket([]byte("log")).Bucket(segment)
+		last, _ := records.Cursor().Last()
+		return records.Put(last, []byte{0xff})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Key = []byte("/d/3\x00")
+	if response, err := e.Range(t.Context(), request); err != nil || response.Count != 5 {
+		t.Errorf("count %d, %v, want 5", response.GetCount(), err)
 	}
 }
 

@@ -93,6 +93,18 @@ func eventKey(record []byte) ([]byte, error) {
 	return key, nil
 }
 
+// addedBy returns the number of keys that a log record has added, whose key can be read: 1, 0 or -1.
+func addedBy(record []byte) int64 {
+	switch record[0] & (flagDelete | flagPrevious) {
+	case 0:
+		return 1
+	case flagDelete | flagPrevious:
+		return -1
+	default:
+		return 0
+	}
+}
+
 // decodeEvent decodes a log record. The result shares no memory with record.
 func decodeEvent(revision int64, record []byte) (*mvccpb.Event, error) {
 	d := decoder{rest: bytes.Clone(record)}

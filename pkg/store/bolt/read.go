@@ -47,17 +47,14 @@ func (s snapshot) read(q query) (page, error) {
 		}
 	}
 	if q.countOnly {
-		n, err := s.countOf(q, revision, past)
-		return page{count: n}, err
+		return page{count: s.countOf(q, revision, past)}, nil
 	}
 	p, err := s.collect(q, past)
 	if err != nil {
 		return page{}, err
 	}
 	if p.more {
-		if p.count, err = s.countOf(q, revision, past); err != nil {
-			return page{}, err
-		}
+		p.count = s.countOf(q, revision, past)
 		s.rememberRemaining(q, revision, p)
 	}
 	return p, nil

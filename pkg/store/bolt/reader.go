@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// rememberedCounts bounds the number of unfinished paged lists whose counts are cached.
+// rememberedCounts bounds the number of cached counts. A page of a list adds one, and one more if the list reads the current state.
 const rememberedCounts = 1024
 
 // reader reads the last committed state of a store. It is safe for concurrent use.
