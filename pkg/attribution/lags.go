@@ -12,47 +12,62 @@ import (
 )
 
 const (
-	// lagsInterval is the interval at which the lags are stored if they have changed.
+	// lagsInterval is the interval at which the lags are stored if they have changed, or were stored before lagsRefresh.
 	lagsInterval = 10 * time.Second
+	lagsRefresh  = 10 * time.Minute
+	// lagsLifetime is the age from which on stored lags are not used: meanwhile, API servers may have been set to send audit events less often.
+	lagsLifetime = time.Hour
 	// lagsTimeout bounds reading and writing them.
 	lagsTimeout = 5 * time.Second
-	// lagsTolerance is the share of a stored lag by which it may differ from the measured one. A lag decreases slowly and all the time.
+	// lagsTolerance is the share of a stored lag by which it may differ from the measured one, lagsMargin the difference that is always
+	// allowed. A lag decreases slowly and all the time.
 	lagsTolerance = 0.1
+	lagsMargin    = 10 * time.Millisecond
 )
 
-// Lags are the maximum times between a change and the arrival of its fact, by the name of the source: audit, served or admission. A source
-// that has not been measured often enough is not in it.
-type Lags map[string]time.Duration
+// Lags are the maximum times between a change and the arrival of its fact.
+type Lags struct {
+	// Stored is when they were stored.
+	Stored time.Time `json:"stored"`
+	// Sources has them by the name of the source: audit, served or admission. A source that has not been measured often enough is not in it.
+	Sources map[string]time.Duration `json:"sources"`
+}
 
 // named returns the sources by their names in Lags.
 func (s *sources) named() map[string]*source {
 	return map[string]*source{"audit": &s.audit, "served": &s.served, "admission": &s.admission}
 }
 
-// lags returns the measured lags.
-func (s *sources) lags() Lags {
-	lags := Lags{}
+// lags returns the lags that are measured, or still used as they were stored.
+func (s *sources) lags(now time.Time) Lags {
+	lags := Lags{Stored: now, Sources: map[string]time.Duration{}}
 	for name, each := range s.named() {
-		if each.measurements >= s.needed(each) {
-			lags[name] = each.lag
+		switch {
+		case each.measurements >= s.needed(each):
+			lags.Sources[name] = each.lag
+		case each.resumed != nil:
+			lags.Sources[name] = *each.resumed
 		}
 	}
 	return lags
 }
 
-// resume sets the lags that an earlier term has measured.
-func (s *sources) resume(lags Lags) {
+// resume makes the sources use the lags that an earlier term has measured, until they are measured again.
+func (s *sources) resume(lags Lags, now time.Time) {
+	if now.Sub(lags.Stored).Abs() > lagsLifetime {
+		return
+	}
 	for name, each := range s.named() {
-		if lag, ok := lags[name]; ok && each.measurements == 0 {
-			each.lag, each.measurements = max(lag, 0), minMeasurements
+		if lag, ok := lags.Sources[name]; ok && lag >= 0 && each.measurements == 0 {
+			each.resumed = &lag
 		}
 	}
 }
 
-// near reports whether lags are so close to the stored ones that they need not be stored.
+// near reports whether lags are so close to the stored ones, and these are so new, that they need not be stored.
 func (l Lags) near(stored Lags) bool {
-	return maps.EqualFunc(l, stored, func(a, b time.Duration) bool {
-		return (a - b).Abs() <= time.Duration(lagsTolerance*float64(b))
+	return l.Stored.Sub(stored.Stored) < lagsRefresh && maps.EqualFunc(l.Sources, stored.Sources, func(a, b time.Duration) bool {
+		return (a - b).Abs() <= max(lagsMargin, time.Duration(lagsTolerance*float64(b)))
 	})
 }
 
@@ -63,11 +78,11 @@ func (j *Joiner) resumeLags(ctx context.Context) Lags {
 	lags, err := j.config.Facts.Lags(ctx, j.config.Controller)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to read how late reports of authors are, measuring it again")
-		return nil
+		return Lags{}
 	}
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.expected.sources.resume(lags)
+	j.expected.sources.resume(lags, time.Now())
 	return lags
 }
 
@@ -82,9 +97,9 @@ func (j *Joiner) storeLags(ctx context.Context, stored Lags) {
 		case <-ticker.C:
 		}
 		j.mutex.Lock()
-		lags := j.expected.sources.lags()
+		lags := j.expected.sources.lags(time.Now())
 		j.mutex.Unlock()
-		if len(lags) == 0 || lags.near(stored) {
+		if len(lags.Sources) == 0 || lags.near(stored) {
 			continue
 		}
 		if err := j.storeOnce(ctx, lags); err != nil {

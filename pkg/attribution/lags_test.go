@@ -5,6 +5,7 @@ package attribution
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,7 +35,7 @@ func TestLagsOfTheEarlierTerm(t *testing.T) {
 			s.wake(lag, Audit, Admission)
 			pass(2 * lagsInterval)
 		})
-		if last, _ := facts.Lags(t.Context(), ""); last["audit"] != lag || last["admission"] != lag {
+		if last, _ := facts.Lags(t.Context(), ""); last.Sources["audit"] != lag || last.Sources["admission"] != lag {
 			t.Fatalf("stored %v, want the lag %s of both, although the first attempt failed", facts.lags, lag)
 		}
 		unnamed := configMap("web", "u1", "1").event(update, "")
@@ -54,25 +55,67 @@ func TestLagsOfTheEarlierTerm(t *testing.T) {
 			s.Add([]Fact{factOf("bob", Audit, update, slow)}, false)
 			pass(lagsInterval)
 		})
-		if last := facts.lags[len(facts.lags)-1]; last["audit"] < 900*time.Millisecond {
-			t.Errorf("stored %v after a fact that was late by a second", last)
+		if last := facts.lags[len(facts.lags)-1]; last.Sources["audit"] != 0 || last.Sources["admission"] != lag {
+			t.Errorf("stored %v after an audit event that was late by a second, want only the lag of admission", last)
 		}
 	})
 }
 
+// TestStoredLagsAreDisproved stores a lag that is shorter than that of the source, or too old. Changes wait as if there were none: until a fact
+// has been too late for it, or from the start.
+func TestStoredLagsAreDisproved(t *testing.T) {
+	for name, age := range map[string]time.Duration{"shorter": time.Minute, "old": lagsLifetime + time.Second, "of the future": -2 * lagsLifetime} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				stored := Lags{Stored: time.Now().Add(-age), Sources: map[string]time.Duration{"audit": 10 * time.Millisecond}}
+				recent := factOf("ann", Audit, update, configMap("other", "u0", "1").event(update, ""))
+				term(t, &log{facts: []Fact{recent}, lags: []Lags{stored}}, func(s *fixture) {
+					if state := s.Sources()[0]; state.Lag >= 0 {
+						t.Errorf("lag = %s before anything is measured", state.Lag)
+					}
+					change := func(version int) time.Duration {
+						t.Helper()
+						event := configMap("web", "u1", fmt.Sprint(version)).event(update, "")
+						began := time.Now()
+						s.submit(event)
+						pass(time.Second)
+						s.Add([]Fact{factOf("bob", Audit, update, event)}, false)
+						pass(maxWait)
+						delivered := s.deliveries()
+						return delivered[len(delivered)-1].at.Sub(began)
+					}
+					change(1)
+					for version := range 5 {
+						if got := change(version + 2); got != maxWait {
+							t.Errorf("wait = %s with an audit that was late by a second %d times, want %s", got, version+1, maxWait)
+						}
+					}
+				})
+			})
+		})
+	}
+}
+
 // TestLagsAreStoredWhenTheyChange checks that lags that decrease slowly are not stored each time.
 func TestLagsAreStoredWhenTheyChange(t *testing.T) {
+	began := time.Now()
+	of := func(after time.Duration, sources map[string]time.Duration) Lags {
+		return Lags{Stored: began.Add(after), Sources: sources}
+	}
+	second := of(0, map[string]time.Duration{"audit": time.Second})
 	for _, test := range []struct {
 		name            string
 		measured, known Lags
 		near            bool
 	}{
-		{"the first", Lags{"audit": time.Second}, nil, false},
-		{"equal", Lags{"audit": time.Second}, Lags{"audit": time.Second}, true},
-		{"a little less", Lags{"audit": 950 * time.Millisecond}, Lags{"audit": time.Second}, true},
-		{"less", Lags{"audit": 800 * time.Millisecond}, Lags{"audit": time.Second}, false},
-		{"more", Lags{"audit": 2 * time.Second}, Lags{"audit": time.Second}, false},
-		{"another source", Lags{"audit": time.Second, "admission": 0}, Lags{"audit": time.Second}, false},
+		{"the first", second, Lags{}, false},
+		{"equal", of(lagsInterval, second.Sources), second, true},
+		{"equal to old ones", of(lagsRefresh, second.Sources), second, false},
+		{"a little less", of(0, map[string]time.Duration{"audit": 950 * time.Millisecond}), second, true},
+		{"less", of(0, map[string]time.Duration{"audit": 800 * time.Millisecond}), second, false},
+		{"more", of(0, map[string]time.Duration{"audit": 2 * time.Second}), second, false},
+		{"short ones", of(0, map[string]time.Duration{"audit": 9 * time.Millisecond}), of(0, map[string]time.Duration{"audit": 0}), true},
+		{"another source", of(0, map[string]time.Duration{"audit": time.Second, "admission": 0}), second, false},
 	} {
 		if got := test.measured.near(test.known); got != test.near {
 			t.Errorf("%s: near = %t, want %t", test.name, got, test.near)

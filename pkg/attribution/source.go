@@ -88,6 +88,8 @@ type source struct {
 	// lag is a maximum that later measurements lower slowly.
 	lag     time.Duration
 	lowered time.Time
+	// resumed is the lag that an earlier term has measured. It is nil if there is none, or a later fact has disproved it.
+	resumed *time.Duration
 	// measurements is counted up to minMeasurements; counted is when the last counted fact arrived.
 	measurements int
 	counted      time.Time
@@ -124,6 +126,9 @@ func (s *source) measure(lag time.Duration, arrived, now time.Time) {
 	if arrived.Sub(s.counted) >= measurementGap {
 		s.measurements, s.counted = min(s.measurements+1, minMeasurements), arrived
 	}
+	if s.resumed != nil && lag > graceOf(*s.resumed) {
+		s.resumed = nil
+	}
 	switch {
 	case lag >= s.lag:
 		s.lag, s.lowered = lag, now
@@ -132,17 +137,23 @@ func (s *source) measure(lag time.Duration, arrived, now time.Time) {
 	}
 }
 
-// grace returns how long after a change facts about it may still arrive, or the limit if there are fewer measurements
-// than needed.
+// grace returns how long after a change facts about it may still arrive. If there are fewer measurements than needed, that is what an earlier
+// term has measured, or else the limit.
 func (s *source) grace(now time.Time, needed int, limit time.Duration) time.Duration {
 	switch {
 	case s.silent(now):
 		return 0
-	case s.measurements < needed:
+	case s.measurements >= needed:
+		return min(limit, graceOf(s.lag))
+	case s.resumed != nil:
+		return min(limit, graceOf(min(*s.resumed, limit)))
+	default:
 		return limit
 	}
-	return min(limit, s.lag+s.lag/2+graceMargin)
 }
+
+// graceOf returns how long after a change a fact may arrive from a source with a lag.
+func graceOf(lag time.Duration) time.Duration { return lag + lag/2 + graceMargin }
 
 func (s *source) state(signal Signal) SourceState {
 	state := SourceState{Signal: signal, LastFact: s.lastFact, WantedSince: s.wantedSince, Lag: -1}

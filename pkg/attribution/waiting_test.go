@@ -37,7 +37,7 @@ func (l *log) Lags(context.Context, string) (Lags, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if len(l.lags) == 0 {
-		return nil, nil
+		return Lags{}, nil
 	}
 	return l.lags[len(l.lags)-1], nil
 }

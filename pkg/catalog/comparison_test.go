@@ -180,7 +180,9 @@ func (r repeatedFacts) Follow(ctx context.Context, deliver func(facts []attribut
 
 func (repeatedFacts) Forget(...types.UID) {}
 
-func (repeatedFacts) Lags(context.Context, string) (attribution.Lags, error) { return nil, nil }
+func (repeatedFacts) Lags(context.Context, string) (attribution.Lags, error) {
+	return attribution.Lags{}, nil
+}
 
 func (repeatedFacts) StoreLags(context.Context, string, attribution.Lags) error { return nil }
 

@@ -43,7 +43,9 @@ func (r *reports) Follow(ctx context.Context, handle func([]attribution.Fact, bo
 
 func (r *reports) Forget(...types.UID) {}
 
-func (r *reports) Lags(context.Context, string) (attribution.Lags, error) { return nil, nil }
+func (r *reports) Lags(context.Context, string) (attribution.Lags, error) {
+	return attribution.Lags{}, nil
+}
 
 func (r *reports) StoreLags(context.Context, string, attribution.Lags) error { return nil }
 

@@ -16,11 +16,11 @@ import (
 func (l *Log) Lags(ctx context.Context, controller string) (attribution.Lags, error) {
 	value, found, err := l.lags.Get(ctx, controller)
 	if err != nil || !found {
-		return nil, err
+		return attribution.Lags{}, err
 	}
 	var lags attribution.Lags
 	if err := json.Unmarshal(value, &lags); err != nil {
-		return nil, fmt.Errorf("decoding the lags of the controller %s: %w", controller, err)
+		return attribution.Lags{}, fmt.Errorf("decoding the lags of the controller %s: %w", controller, err)
 	}
 	return lags, nil
 }

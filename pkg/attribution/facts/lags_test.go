@@ -19,14 +19,14 @@ func TestLags(t *testing.T) {
 	onBothStores(t, func(t *testing.T, client *clientv3.Client) {
 		leader, next := newLog(client), newLog(client)
 		follower := follow(t, next)
-		want := attribution.Lags{"audit": 200 * time.Millisecond, "admission": 0}
+		want := attribution.Lags{Stored: time.Now().UTC().Truncate(0), Sources: map[string]time.Duration{"audit": 200 * time.Millisecond, "admission": 0}}
 		if err := leader.StoreLags(t.Context(), "mirror", want); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := next.Lags(t.Context(), "mirror"); err != nil || !maps.Equal(got, want) {
+		if got, err := next.Lags(t.Context(), "mirror"); err != nil || !got.Stored.Equal(want.Stored) || !maps.Equal(got.Sources, want.Sources) {
 			t.Errorf("lags = %v, %v, want %v", got, err, want)
 		}
-		if got, err := next.Lags(t.Context(), "catalog"); err != nil || got != nil {
+		if got, err := next.Lags(t.Context(), "catalog"); err != nil || got.Sources != nil {
 			t.Errorf("lags of another controller = %v, %v, want none", got, err)
 		}
 		row := storetable.Row{Key: "mirror", Value: []byte("{")}
