@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Checks that every commit between two revisions has the sign-off of its author, which states the Developer Certificate of
-# Origin (DCO). Merges need none.
+# Origin (DCO). Merges need none, and Dependabot signs off with another address than that of its commits.
 #
 #   hack/check-sign-off.sh BASE [HEAD]
 
@@ -17,6 +17,9 @@ commits=$(git rev-list --no-merges "${base}..${head}")
 missing=0
 for commit in ${commits}; do
   author=$(git show --no-patch --format='%ae' "${commit}")
+  if [[ ${author} == "49699333+dependabot[bot]@users.noreply.github.com" ]]; then
+    continue
+  fi
   signers=$(git show --no-patch --format='%(trailers:key=Signed-off-by,valueonly)' "${commit}")
   if ! grep --fixed-strings --ignore-case --quiet "<${author}>" <<< "${signers}"; then
     git show --no-patch --format="no Signed-off-by of ${author}: %h %s" "${commit}" >&2

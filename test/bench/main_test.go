@@ -57,9 +57,12 @@ Mirror/Seed/objects=10000       8.12 get-s, 2.14 seed-s
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}
 	for i, want := range []bool{true, false, false, true, false, false, false} {
-		if got := failed(verdicts[i : i+1]); got != want {
+		if got := failed(verdicts[i:i+1], false); got != want {
 			t.Errorf("%s: failed = %t, want %t", verdicts[i].what, got, want)
 		}
+	}
+	if !failed(verdicts[len(verdicts)-1:], true) {
+		t.Error("the check of everything accepts that nothing was measured")
 	}
 }
 

@@ -76,7 +76,8 @@ func (c *Cluster) StopServer(ctx context.Context, signal syscall.Signal, replica
 	return errors.Join(failure, c.forgetEnded(ctx), c.writeEnvironment())
 }
 
-// WaitForServer waits until the slipstream servers have ended by themselves; it fails if one still runs after a minute.
+// WaitForServer waits until the slipstream servers have ended by themselves. One that still runs after the time that a graceful end may take
+// is killed with the stacks of its goroutines in its log, and WaitForServer fails.
 func (c *Cluster) WaitForServer(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()

@@ -38,10 +38,12 @@ func releaseMemoryEvery(ctx context.Context, interval time.Duration, releasePage
 			return
 		}
 		now := readMemory()
-		if now.collections == before.collections && now.worthReturning() {
-			debug.FreeOSMemory()
+		if now.collections == before.collections {
 			releasePages(ctx)
-			now = readMemory()
+			if now.worthReturning() {
+				debug.FreeOSMemory()
+				now = readMemory()
+			}
 		}
 		before = now
 	}

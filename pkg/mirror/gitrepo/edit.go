@@ -80,7 +80,7 @@ func (e *edit) setChild(d *directory, name string, child *directory) *directory 
 	}
 	at, found := d.search(name, true)
 	if !found {
-		d.insert(at, entry{name: name, mode: filemode.Dir})
+		d.insert(at, entry{name: strings.Clone(name), mode: filemode.Dir})
 	}
 	d.entries[at].directory = child
 	return d

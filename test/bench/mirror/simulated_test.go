@@ -22,7 +22,6 @@ import (
 
 	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/simulated"
 )
@@ -62,16 +61,8 @@ func newSimulatedCluster(b *testing.B, objects int) (*testCluster, *population) 
 	front := httptest.NewUnstartedServer(nil)
 	b.Cleanup(front.Close) // After the cluster has stopped, and with it the watches.
 	url := "http://" + front.Listener.Addr().String()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		b.Fatal(err)
-	}
-	program, err := programs.Product(b.Context(), root, "cmd/slipstream")
-	if err != nil {
-		b.Fatal(err)
-	}
 	s := testClusterOf(b, clustertest.Start(b, devcluster.Options{
-		ServerProgram: program, ServerArgs: []string{"--kubeconfig=" + kubeconfigOf(b, url)},
+		ServerProgram: usage.Server(b), ServerArgs: []string{"--kubeconfig=" + kubeconfigOf(b, url)},
 	}))
 	next, err := simulated.Proxy(serverConfig(b, s))
 	if err != nil {
