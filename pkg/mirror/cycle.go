@@ -42,6 +42,9 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 	// Rows are pushed before a comparison, because its commits would replace theirs and lose their authors. Rows that arrive
 	// meanwhile are pushed after it, so that they cannot starve the comparison.
 	for more := true; more; {
+		if members = stillActive(members); len(members) == 0 {
+			return earliest(w.remote.pollAt, next), nil
+		}
 		if err := w.rows.pushWaiting(ctx, members, w.slot); err != nil {
 			return time.Time{}, err
 		}
@@ -55,12 +58,20 @@ func (w *worker) cycle(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
+	if members = stillActive(members); len(members) == 0 {
+		return earliest(w.remote.pollAt, next), nil
+	}
 	proposeAt, err := w.proposer.publish(ctx, members)
 	if err != nil {
 		return time.Time{}, err
 	}
 	w.settled(members)
 	return earliest(earliest(w.due(members), next), proposeAt), nil
+}
+
+// stillActive returns the members that were not suspended since the cycle began: waiting for a slot and reading the remote can take minutes.
+func stillActive(members []member) []member {
+	return slices.DeleteFunc(slices.Clone(members), func(m member) bool { return !m.destination.plan.Load().active() })
 }
 
 // open brings the branch up to date with the remote and requests the comparisons that this makes necessary.

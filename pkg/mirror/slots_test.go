@@ -8,12 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestBusyBranchGivesWay checks that a branch with a backlog releases its slot to a waiting branch after each push.
@@ -55,6 +57,44 @@ func TestBusyBranchGivesWay(t *testing.T) {
 	if !both.Load() {
 		t.Error("one branch was written completely before the other one started")
 	}
+}
+
+// TestSuspendedWhileItWaits suspends a destination whose worker waits for a slot: it must not write what it finds then.
+func TestSuspendedWhileItWaits(t *testing.T) {
+	s := newFixture(t, func(s *fixture) { s.limits.Workers = 1 })
+	s.cluster.put(configMap("before"), "1")
+	s.mirrored()
+	s.idle()
+	before := s.commits("main")
+	other := func() *branchSlot {
+		t.Helper()
+		slot, err := s.services.slots.acquire(s.ctx, branchKey{url: "elsewhere"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slot
+	}
+	suspend := func(suspend bool) {
+		d := s.in.destinations[0].DeepCopy()
+		d.Generation++
+		d.Spec.Suspend = suspend
+		s.in.destinations[0] = d
+		s.plan()
+	}
+	slot := other()
+	s.cluster.put(configMap("a"), "1")
+	testkit.EventuallyTrue(t, "the worker waits for the slot", s.services.slots.all.Contended)
+	suspend(true)
+	s.cluster.put(configMap("b"), "1")
+	s.waitPending("main", 2)
+	slot.release()
+	other().release() // The worker had the slot meanwhile.
+	if after := s.commits("main"); !slices.Equal(after, before) {
+		t.Errorf("commits %v while the destination was suspended", after[:len(after)-len(before)])
+	}
+	s.waitPending("main", 2)
+	suspend(false)
+	s.mirrored()
 }
 
 func TestSlots(t *testing.T) {
