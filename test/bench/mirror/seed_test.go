@@ -107,8 +107,9 @@ func (m *mirror) isSettled(p *population) func(context.Context) error {
 }
 
 // secondRun measures how long the server takes to restart and to detect that no object has
-// changed.
-func secondRun(b *testing.B, m *mirror) {
+// changed. await waits until a check succeeds.
+func secondRun(b *testing.B, m *mirror, await func(what string, check func(context.Context) error)) {
+	b.Helper()
 	r := &repository{folder: m.repository}
 	before := r.commits(b)
 	record, err := m.record(b.Context())
@@ -119,7 +120,7 @@ func secondRun(b *testing.B, m *mirror) {
 	began := time.Now()
 	m.start(b)
 	ready := time.Since(began)
-	m.compared(b, record.LastSeedTime)
+	await("everything is compared", m.isCompared(record.LastSeedTime))
 	b.ReportMetric(time.Since(began).Seconds(), "compared-s")
 	b.ReportMetric(ready.Seconds(), "ready-s")
 	b.ReportMetric(float64(r.commits(b)-before), "commits")

@@ -51,7 +51,10 @@ func BenchmarkSimulated(b *testing.B) {
 		})
 	}
 	measure("Seed", func(b *testing.B) { simulatedSeed(b, m, p) })
-	measure("SecondRun", func(b *testing.B) { simulatedSecondRun(b, m) })
+	measure("SecondRun", func(b *testing.B) {
+		secondRun(b, m, func(what string, check func(context.Context) error) { m.follow(b, what, check) })
+		m.reportRest(b)
+	})
 	measure("EventToCommit", (&latency{mirror: m, population: p, samples: simulatedSamples}).run)
 }
 
@@ -124,23 +127,6 @@ func simulatedSeed(b *testing.B, m *mirror, p *population) {
 	b.ReportMetric(diskMiB(b, filepath.Join(data, "api.db")), "api-db-MiB")
 	b.ReportMetric(diskMiB(b, data), "data-MiB")
 	b.ReportMetric(diskMiB(b, m.repository), "repository-MiB")
-}
-
-// simulatedSecondRun measures the time from the start of the server until everything is compared with the branch.
-func simulatedSecondRun(b *testing.B, m *mirror) {
-	r := &repository{folder: m.repository}
-	before := r.commits(b)
-	record, err := m.record(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	m.stop(b)
-	began := time.Now()
-	m.start(b)
-	m.follow(b, "everything is compared", m.isCompared(record.LastSeedTime))
-	b.ReportMetric(time.Since(began).Seconds(), "compared-s")
-	b.ReportMetric(float64(r.commits(b)-before), "commits")
-	m.reportRest(b)
 }
 
 // follow waits until check succeeds, and reports the processor time of the server since its start and the maximum of its memory.
