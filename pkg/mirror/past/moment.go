@@ -53,7 +53,7 @@ func parseMoment(text string, now time.Time) (moment, error) {
 		return m, nil
 	}
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		m.time = now.Add(-ago)
+		m.time = now.Add(-ago).Truncate(time.Second)
 		return m, nil
 	}
 	return m, apierrors.NewBadRequest(fmt.Sprintf(
@@ -88,16 +88,21 @@ func (m moment) find(history []gitrepo.PastCommit, branch string, now time.Time)
 	return found, nil
 }
 
-// findTime returns the newest commit that is not after the time. Writers choose the times of their commits, and clocks differ: a commit
-// is at least as new as those before it, and a time in the future says nothing.
+// findTime returns the newest commit that is not after the time. Git has the times of commits in seconds: of the second that a time is
+// within, no commit counts, because it can be after the time. Writers choose the times of their commits, and clocks differ: a commit is at
+// least as new as those before it, and a time in the future says nothing.
 func (m moment) findTime(history []gitrepo.PastCommit, branch string, now time.Time) (int, error) {
+	last := m.time
+	if second := last.Truncate(time.Second); second.Before(last) {
+		last = second.Add(-time.Second)
+	}
 	found := -1
 	var newest time.Time
 	for i := range history {
 		if at := history[i].Time; at.After(newest) && !at.After(now) {
 			newest = at
 		}
-		if newest.After(m.time) {
+		if newest.After(last) {
 			break
 		}
 		if !newest.IsZero() || !m.time.Before(now) {

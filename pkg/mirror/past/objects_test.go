@@ -27,6 +27,7 @@ func TestMoments(t *testing.T) {
 	for at, want := range map[string]string{
 		"": "green", tip: "green", red: "red", blue[:7]: "blue", strings.ToUpper(blue): "blue", blue + "^": "red", "0s": "green",
 		"2026-05-04T12:00:00Z": "green", "2026-05-04T06:30:00Z": "green", "2026-05-04T05:59:59Z": "blue", "2026-05-04T05:30:00+01:00": "blue",
+		"2026-05-04T06:00:00Z": "green", "2026-05-04T06:00:00.5Z": "blue", "2026-05-04T06:00:01Z": "green", "2026-05-04T06:00:01.000001Z": "green",
 		"2026-05-04T03:00:00Z": "red", "8h30m": "red", "6h": "green", "9000000000ns": "green", "2099-01-01T00:00:00Z": "green",
 	} {
 		if got, err := f.colors(all, v1alpha1.ManifestOptions{At: at}); got != "shop/web="+want {
