@@ -97,6 +97,18 @@ func TestTargetsDistinguishSizes(t *testing.T) {
 	}
 }
 
+// TestOnlyBenchmarksWithTargets checks which benchmarks the check runs.
+func TestOnlyBenchmarksWithTargets(t *testing.T) {
+	expression := regexp.MustCompile(measuring(targets))
+	for name, want := range map[string]bool{
+		"BenchmarkMirror": true, "BenchmarkCommit": true, "BenchmarkWorkTree": true, "BenchmarkContended": false, "BenchmarkSimulated": false,
+	} {
+		if expression.MatchString(name) != want {
+			t.Errorf("%s: must be run = %t", name, want)
+		}
+	}
+}
+
 func TestTargetsAreDistinct(t *testing.T) {
 	seen := map[string]*regexp.Regexp{}
 	for _, each := range targets {

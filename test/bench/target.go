@@ -6,6 +6,9 @@ package main
 import (
 	"regexp"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // target is the limit of a result.
@@ -134,6 +137,18 @@ func (t target) within(limit, value float64) bool {
 		return value >= limit
 	}
 	return value <= limit
+}
+
+// named is the beginning of a target's expression: the name of a benchmark, without those of its parts.
+var named = regexp.MustCompile(`^\^(\w+)`)
+
+// measuring returns the expression, as in go test, that matches the benchmarks that measure the targets.
+func measuring(targets []target) string {
+	names := sets.New[string]()
+	for _, t := range targets {
+		names.Insert(named.FindStringSubmatch(t.benchmarks.String())[1])
+	}
+	return "^Benchmark(" + strings.Join(sets.List(names), "|") + ")$"
 }
 
 // verdict is a target with its measured values.
