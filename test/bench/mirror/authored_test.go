@@ -12,6 +12,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/configbutler/slipstream/test/bench/bare"
+	"github.com/configbutler/slipstream/test/bench/samples"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -28,11 +30,11 @@ const (
 // the start of the server.
 func BenchmarkAuthored(b *testing.B) {
 	s := newTestCluster(b, devcluster.Options{Audit: true, Admission: true})
-	p := &population{core: s.core}
+	p := newPopulation(s.core)
 	m := s.newMirror(b, "shop")
 	for _, size := range []int{few, manyObjects} {
 		b.Run(fmt.Sprintf("EventToCommit/objects=%d", size), func(b *testing.B) {
-			p.grow(b, size)
+			p.Grow(b, size)
 			if size == few {
 				m.watch(b)
 			}
@@ -49,12 +51,12 @@ func BenchmarkAuthored(b *testing.B) {
 // each change, a file is pushed to a copy of the repository for comparison.
 func authored(b *testing.B, m *mirror, p *population) {
 	r := m.open(b)
-	r.git(b, "repack", "-a", "-d", "-q")
-	direct := newDirectPush(b, m, p.size)
-	before, changed := r.tip(), 0
+	r.Git(b, "repack", "-a", "-d", "-q")
+	direct := newDirectPush(b, m, p.Size)
+	before, changed := r.Tip(), 0
 	measure := func(count int) (events, pushes []time.Duration) {
 		for range count {
-			event, object := changeOnce(b, r, p, changed*7919%p.size)
+			event, object := changeOnce(b, r, p, changed*7919%p.Size)
 			events, pushes = append(events, event), append(pushes, direct.once(b.Context(), object))
 			changed++
 		}
@@ -67,12 +69,12 @@ func authored(b *testing.B, m *mirror, p *population) {
 		first = append(first, events...)
 	}
 	later, pushes := measure(latencySamples)
-	b.ReportMetric(milliseconds(quantile(first, 0.5)), "first-p50-ms")
-	b.ReportMetric(milliseconds(quantile(first, 0.99)), "first-p99-ms")
-	b.ReportMetric(milliseconds(quantile(later, 0.5)), "p50-ms")
-	b.ReportMetric(milliseconds(quantile(later, 0.99)), "p99-ms")
-	b.ReportMetric(milliseconds(quantile(pushes, 0.5)), "push-p50-ms")
-	b.ReportMetric(ratio(quantile(later, 0.5), quantile(pushes, 0.5)), "p50/push")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(first, 0.5)), "first-p50-ms")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(first, 0.99)), "first-p99-ms")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(later, 0.5)), "p50-ms")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(later, 0.99)), "p99-ms")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(pushes, 0.5)), "push-p50-ms")
+	b.ReportMetric(samples.Ratio(samples.Quantile(later, 0.5), samples.Quantile(pushes, 0.5)), "p50/push")
 	b.ReportMetric(100*float64(rightAuthors(b, r, before, writer(b, m)))/float64(changed), "right-%")
 }
 
@@ -90,7 +92,7 @@ func writer(b *testing.B, m *mirror) string {
 // rightAuthors counts the commits since the given one that have the right author, reported by a webhook.
 func rightAuthors(b *testing.B, r *repository, since, author string) (count int) {
 	b.Helper()
-	out := r.git(b, "log", "--format=%an %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=%x2C)", since+".."+branchName)
+	out := r.Git(b, "log", "--format=%an %(trailers:key=X-ConfigButler-Attribution,valueonly,separator=%x2C)", since+".."+bare.Branch)
 	for line := range strings.Lines(out) {
 		if line = strings.TrimSpace(line); line == author+" audit" || line == author+" admission" {
 			count++

@@ -17,6 +17,8 @@ import (
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
+	"github.com/configbutler/slipstream/test/bench/bare"
+	"github.com/configbutler/slipstream/test/bench/configmaps"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
@@ -27,7 +29,6 @@ const (
 	// stateInterval is the interval at which the state of the server is polled.
 	stateInterval = 50 * time.Millisecond
 
-	branchName = "main"
 	baseFolder = "clusters/bench"
 	// namespace is the namespace of the destinations and rules.
 	namespace = "mirrors"
@@ -59,7 +60,7 @@ func testClusterOf(b *testing.B, cluster *devcluster.Cluster) *testCluster {
 	if s.slipstream, err = versioned.NewForConfig(config); err != nil {
 		b.Fatal(err)
 	}
-	createNamespace(b, s.core, namespace, nil)
+	configmaps.CreateNamespace(b, s.core, namespace, nil)
 	return s
 }
 
@@ -102,13 +103,13 @@ func (s *testCluster) newMirrorOf(b *testing.B, name, resource string, secrets v
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	api := s.slipstream.ConfigbutlerV1alpha1()
 	_, err := api.GitRepoConfigs(namespace).Create(b.Context(), &v1alpha1.GitRepoConfig{ObjectMeta: meta, Spec: v1alpha1.GitRepoConfigSpec{
-		RepoURL: m.url(), AllowedBranches: []string{branchName}, AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
+		RepoURL: m.url(), AllowedBranches: []string{bare.Branch}, AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	_, err = api.GitDestinations(namespace).Create(b.Context(), &v1alpha1.GitDestination{ObjectMeta: meta, Spec: v1alpha1.GitDestinationSpec{
-		RepoRef: v1alpha1.ObjectReference{Name: name}, Branch: branchName, BaseFolder: baseFolder, Secrets: secrets,
+		RepoRef: v1alpha1.ObjectReference{Name: name}, Branch: bare.Branch, BaseFolder: baseFolder, Secrets: secrets,
 		AccessPolicy: &v1alpha1.AccessPolicy{AllowClusterRules: true},
 	}}, metav1.CreateOptions{})
 	if err != nil {
@@ -130,7 +131,7 @@ func (m *mirror) watch(b *testing.B) {
 			DestinationRef: v1alpha1.NamespacedObjectReference{Namespace: namespace, Name: m.name},
 			Rules: []v1alpha1.ClusterResourceRule{{
 				ResourceRule: v1alpha1.ResourceRule{Name: m.resource, Resources: []string{m.resource}},
-				Scope:        v1alpha1.ScopeNamespaced, NamespaceSelector: &metav1.LabelSelector{MatchLabels: populated},
+				Scope:        v1alpha1.ScopeNamespaced, NamespaceSelector: &metav1.LabelSelector{MatchLabels: configmaps.Namespaces()},
 			}},
 		},
 	}

@@ -26,9 +26,9 @@ const (
 func BenchmarkMirrorHistory(b *testing.B) {
 	with, without, chosen := historyPrograms(b)
 	s := newTestCluster(b, devcluster.Options{ServerProgram: chosen(with)})
-	p := &population{core: s.core}
+	p := newPopulation(s.core)
 	m := s.newMirror(b, "shop")
-	p.grow(b, sustainedObjects)
+	p.Grow(b, sustainedObjects)
 	m.watch(b)
 	m.settled(b, p)
 	r := m.open(b)

@@ -14,6 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/test/bench/bare"
+	"github.com/configbutler/slipstream/test/bench/configmaps"
+	"github.com/configbutler/slipstream/test/bench/samples"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
 
@@ -40,33 +43,33 @@ func (l *latency) run(b *testing.B) {
 	r := l.open(b)
 	// The population was pushed in hundreds of packs, which every git command would search.
 	// Git servers repack regularly; here it is done explicitly.
-	r.git(b, "repack", "-a", "-d", "-q")
-	direct := newDirectPush(b, l.mirror, l.size)
+	r.Git(b, "repack", "-a", "-d", "-q")
+	direct := newDirectPush(b, l.mirror, l.Size)
 	var events, pushes []time.Duration
 	for i := range latencyWarmUp + l.samples {
-		event, object := changeOnce(b, r, l.population, i*7919%l.size)
+		event, object := changeOnce(b, r, l.population, i*7919%l.Size)
 		push := direct.once(b.Context(), object)
 		if i >= latencyWarmUp {
 			events, pushes = append(events, event), append(pushes, push)
 		}
 	}
-	median := quantile(events, 0.5)
-	b.ReportMetric(milliseconds(median), "p50-ms")
-	b.ReportMetric(milliseconds(quantile(events, 0.99)), "p99-ms")
-	b.ReportMetric(milliseconds(quantile(pushes, 0.5)), "push-p50-ms")
-	b.ReportMetric(ratio(median, quantile(pushes, 0.5)), "p50/push")
+	median := samples.Quantile(events, 0.5)
+	b.ReportMetric(samples.Milliseconds(median), "p50-ms")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(events, 0.99)), "p99-ms")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(pushes, 0.5)), "push-p50-ms")
+	b.ReportMetric(samples.Ratio(median, samples.Quantile(pushes, 0.5)), "p50/push")
 	if l.first == 0 {
 		l.first = median
 		return
 	}
-	b.ReportMetric(ratio(median, l.first), "p50/first")
+	b.ReportMetric(samples.Ratio(median, l.first), "p50/first")
 }
 
 // changeOnce makes one change and waits for it.
 func changeOnce(b *testing.B, r *repository, p *population, number int) (time.Duration, *corev1.ConfigMap) {
 	b.Helper()
-	from, began := r.tip(), time.Now()
-	object, err := p.update(b.Context(), number)
+	from, began := r.Tip(), time.Now()
+	object, err := p.Update(b.Context(), number)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -95,7 +98,7 @@ func newDirectPush(b *testing.B, m *mirror, objects int) *directPush {
 	if err := remote.Check(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	branch, err := gitrepo.Load(b.Context(), remote, branchName, gitrepo.Options{ManagedFolders: []string{baseFolder}})
+	branch, err := gitrepo.Load(b.Context(), remote, bare.Branch, gitrepo.Options{ManagedFolders: []string{baseFolder}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -109,7 +112,7 @@ func (d *directPush) once(ctx context.Context, object *corev1.ConfigMap) time.Du
 	signature := gitrepo.Signature{Name: "Bench", Email: "bench@example.com", When: began}
 	_, staged, err := d.branch.Stage(gitrepo.Commit{Author: signature, Committer: signature, Message: "Change a file\n",
 		Changes: []gitrepo.Change{
-			{Path: filePath(object.Namespace, object.Name), Content: []byte(object.Data["write"] + "\n" + object.Data["server.properties"])},
+			{Path: filePath(object.Namespace, object.Name), Content: []byte(configmaps.Content(object))},
 		}})
 	if err != nil || !staged {
 		d.b.Fatalf("staged: %v, error: %v", staged, err)

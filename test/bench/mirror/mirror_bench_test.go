@@ -29,15 +29,15 @@ const (
 // because creating objects takes longer than measuring.
 func BenchmarkMirror(b *testing.B) {
 	s := newTestCluster(b, devcluster.Options{ServerProgram: usage.Server(b)})
-	p := &population{core: s.core}
+	p := newPopulation(s.core)
 	m := s.newMirror(b, "shop")
-	p.grow(b, few)
+	p.Grow(b, few)
 	m.watch(b)
 	m.settled(b, p)
 	measure := func(name string, objects int, run func(*testing.B)) {
 		b.Run(fmt.Sprintf("%s/objects=%d", name, objects), func(b *testing.B) {
-			if p.size < objects {
-				p.grow(b, objects)
+			if p.Size < objects {
+				p.Grow(b, objects)
 				m.settled(b, p)
 			}
 			for b.Loop() {

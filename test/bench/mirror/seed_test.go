@@ -12,6 +12,8 @@ import (
 	"time"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/bench/bare"
+	"github.com/configbutler/slipstream/test/bench/samples"
 )
 
 // seedRounds is the number of measured seeds, and of their counterparts.
@@ -33,9 +35,9 @@ func seed(b *testing.B, m *mirror, p *population) {
 		}
 		*m = *next
 	}
-	b.ReportMetric(quantile(seeds, 0.5).Seconds(), "seed-s")
-	b.ReportMetric(quantile(gets, 0.5).Seconds(), "get-s")
-	b.ReportMetric(ratio(quantile(seeds, 0.5), quantile(gets, 0.5)), "seed/get")
+	b.ReportMetric(samples.Quantile(seeds, 0.5).Seconds(), "seed-s")
+	b.ReportMetric(samples.Quantile(gets, 0.5).Seconds(), "get-s")
+	b.ReportMetric(samples.Ratio(samples.Quantile(seeds, 0.5), samples.Quantile(gets, 0.5)), "seed/get")
 }
 
 // seedSecrets measures the seed of encrypted Secrets, and compares it with that of the same
@@ -51,10 +53,10 @@ func seedSecrets(b *testing.B, s *testCluster, p *population) {
 			m.remove(b)
 		}
 	}
-	plain, encrypted := quantile(took[v1alpha1.SecretsAsIs], 0.5), quantile(took[v1alpha1.SecretsEncrypt], 0.5)
+	plain, encrypted := samples.Quantile(took[v1alpha1.SecretsAsIs], 0.5), samples.Quantile(took[v1alpha1.SecretsEncrypt], 0.5)
 	b.ReportMetric(plain.Seconds(), "plain-s")
 	b.ReportMetric(encrypted.Seconds(), "encrypted-s")
-	b.ReportMetric(ratio(encrypted, plain), "encrypted/plain")
+	b.ReportMetric(samples.Ratio(encrypted, plain), "encrypted/plain")
 }
 
 // getAll returns how long kubectl takes to print all ConfigMaps.
@@ -73,15 +75,17 @@ func getAll(b *testing.B, m *mirror) time.Duration {
 // object.
 func (m *mirror) seedOnce(b *testing.B, p *population) time.Duration {
 	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), deadline)
+	defer cancel()
 	began := time.Now()
 	m.watch(b)
-	r := &repository{folder: m.repository}
+	r := &bare.Repository{Folder: m.repository}
 	for tip := ""; ; {
-		next, at, err := r.moved(b.Context(), tip)
+		next, at, err := r.Moved(ctx, tip)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if r.files(b, next) >= p.size {
+		if r.Files(b, next) >= p.Size {
 			return at.Sub(began)
 		}
 		tip = next
@@ -99,8 +103,8 @@ func (m *mirror) settled(b *testing.B, p *population) {
 func (m *mirror) isSettled(p *population) func(context.Context) error {
 	return func(ctx context.Context) error {
 		record, err := m.record(ctx)
-		if err == nil && (record.State != "Up to date" || int(record.Files) != p.size) {
-			err = fmt.Errorf("state %q, %d files for %d objects", record.State, record.Files, p.size)
+		if err == nil && (record.State != "Up to date" || int(record.Files) != p.Size) {
+			err = fmt.Errorf("state %q, %d files for %d objects", record.State, record.Files, p.Size)
 		}
 		return err
 	}
@@ -110,8 +114,8 @@ func (m *mirror) isSettled(p *population) func(context.Context) error {
 // changed. await waits until a check succeeds.
 func secondRun(b *testing.B, m *mirror, await func(what string, check func(context.Context) error)) {
 	b.Helper()
-	r := &repository{folder: m.repository}
-	before := r.commits(b)
+	r := &bare.Repository{Folder: m.repository}
+	before := r.Commits(b)
 	record, err := m.record(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -123,5 +127,5 @@ func secondRun(b *testing.B, m *mirror, await func(what string, check func(conte
 	await("everything is compared", m.isCompared(record.LastSeedTime))
 	b.ReportMetric(time.Since(began).Seconds(), "compared-s")
 	b.ReportMetric(ready.Seconds(), "ready-s")
-	b.ReportMetric(float64(r.commits(b)-before), "commits")
+	b.ReportMetric(float64(r.Commits(b)-before), "commits")
 }

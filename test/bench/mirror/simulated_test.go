@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/configbutler/slipstream/test/bench/configmaps"
 	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
@@ -43,7 +44,7 @@ func BenchmarkSimulated(b *testing.B) {
 	s, p := newSimulatedCluster(b, *simulatedObjects)
 	m := s.newMirror(b, "shop")
 	measure := func(name string, run func(*testing.B)) {
-		b.Run(fmt.Sprintf("%s/objects=%d", name, p.size), func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s/objects=%d", name, p.Size), func(b *testing.B) {
 			for b.Loop() {
 				run(b)
 			}
@@ -71,17 +72,18 @@ func newSimulatedCluster(b *testing.B, objects int) (*testCluster, *population) 
 	if err != nil {
 		b.Fatal(err)
 	}
-	p := &population{size: objects, namespaceSize: simulatedNamespaceSize, distinct: true}
-	front.Config.Handler = simulated.NewSource(objects, func(number int) *corev1.ConfigMap { return p.object(number, 0) }, next)
+	p := newPopulation(nil)
+	p.Size, p.NamespaceSize, p.Distinct = objects, simulatedNamespaceSize, true
+	front.Config.Handler = simulated.NewSource(objects, func(number int) *corev1.ConfigMap { return p.At(number, 0) }, next)
 	front.Start()
-	p.core, err = kubernetes.NewForConfig(&rest.Config{
+	p.Core, err = kubernetes.NewForConfig(&rest.Config{
 		Host: url, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeJSON},
 	})
 	if err != nil {
 		b.Fatal(err)
 	}
 	for number := 0; number < objects; number += simulatedNamespaceSize {
-		createNamespace(b, s.core, p.object(number, 0).Namespace, populated)
+		configmaps.CreateNamespace(b, s.core, p.At(number, 0).Namespace, configmaps.Namespaces())
 	}
 	s.start(b)
 	return s, p

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/configbutler/slipstream/test/bench/configmaps"
+	"github.com/configbutler/slipstream/test/bench/samples"
 )
 
 const (
@@ -28,7 +31,7 @@ const (
 // load on the machine.
 func sustained(b *testing.B, m *mirror, p *population) {
 	r := m.open(b)
-	commits := r.commits(b)
+	commits := r.Commits(b)
 	var alone, beside burst
 	for range sustainedRounds {
 		m.stop(b)
@@ -51,7 +54,7 @@ func sustained(b *testing.B, m *mirror, p *population) {
 	b.ReportMetric(beside.cost(beside.server), "server-ms/change")
 	b.ReportMetric(float64(beside.writes)/(beside.took+beside.drained).Seconds(), "mirrored/s")
 	b.ReportMetric((beside.drained / sustainedRounds).Seconds(), "drain-s")
-	b.ReportMetric(float64(r.commits(b)-commits)/sustainedRounds, "commits")
+	b.ReportMetric(float64(r.Commits(b)-commits)/sustainedRounds, "commits")
 }
 
 // burst is the result of one burst of writes.
@@ -77,7 +80,9 @@ func (u *burst) add(other burst) {
 func (u *burst) rate() float64 { return float64(u.writes) / u.took.Seconds() }
 
 // cost returns the CPU time of each write in milliseconds.
-func (u *burst) cost(used time.Duration) float64 { return milliseconds(used) / float64(u.writes) }
+func (u *burst) cost(used time.Duration) float64 {
+	return samples.Milliseconds(used) / float64(u.writes)
+}
 
 // burst changes objects for a time, each writer its own, and then waits for
 // arrived, which returns the time at which the branch had all writes.
@@ -87,10 +92,10 @@ func (p *population) burst(b *testing.B, length time.Duration, arrived func(burs
 	var mu sync.Mutex
 	before, began := totalCPU(b), time.Now()
 	group, ctx := errgroup.WithContext(b.Context())
-	for writer := range writers {
+	for writer := range configmaps.Writers {
 		group.Go(func() error {
-			for number := writer; time.Since(began) < length; number = (number + writers) % sustainedObjects {
-				object, err := p.update(ctx, number)
+			for number := writer; time.Since(began) < length; number = (number + configmaps.Writers) % sustainedObjects {
+				object, err := p.Update(ctx, number)
 				if err != nil {
 					return err
 				}
@@ -127,7 +132,7 @@ func newer(a, b *corev1.ConfigMap) bool {
 // verify fails unless the branch has the last write of every object.
 func (u *burst) verify(b *testing.B, r *repository) {
 	b.Helper()
-	tip := r.tip()
+	tip := r.Tip()
 	for _, object := range u.newest {
 		if held, err := r.holds(tip, object); err != nil || !held {
 			b.Fatalf("last write of %s is not in Git (error: %v)", object.Name, err)
@@ -139,7 +144,7 @@ func (u *burst) verify(b *testing.B, r *repository) {
 // the call if the branch already has it.
 func (u *burst) arrived(b *testing.B, r *repository) time.Time {
 	b.Helper()
-	tip, at := r.tip(), time.Now()
+	tip, at := r.Tip(), time.Now()
 	held, err := r.holds(tip, u.last)
 	if err == nil && !held {
 		at, err = r.arrived(b.Context(), tip, u.last)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/configbutler/slipstream/test/bench/samples"
 	"github.com/configbutler/slipstream/test/bench/usage"
 	"github.com/configbutler/slipstream/test/devcluster"
 )
@@ -30,7 +31,7 @@ func idle(b *testing.B, m *mirror) {
 		pause(b, idleLength)
 		used = append(used, server.cpu(b)-before)
 	}
-	b.ReportMetric(milliseconds(quantile(used, 0.5)), "cpu-ms/10s")
+	b.ReportMetric(samples.Milliseconds(samples.Quantile(used, 0.5)), "cpu-ms/10s")
 	server.reportMemory(b)
 }
 

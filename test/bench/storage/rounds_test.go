@@ -4,7 +4,6 @@
 package storage
 
 import (
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -75,10 +74,4 @@ func work(b *testing.B, s *side, workers int, do operation) float64 {
 func median(samples []float64) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	return sorted[len(sorted)/2]
-}
-
-// quantile returns the smallest sample that a share of the samples do not exceed.
-func quantile(samples []time.Duration, share float64) time.Duration {
-	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[max(int(math.Ceil(share*float64(len(sorted))))-1, 0)]
 }

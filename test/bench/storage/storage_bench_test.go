@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/configbutler/slipstream/test/bench/samples"
 )
 
 const (
@@ -130,14 +132,12 @@ func fanOut(b *testing.B, sides []*side) {
 	}
 	b.ReportMetric(0, "ns/op")
 	for i, s := range sides {
-		b.ReportMetric(milliseconds(quantile(took[i], 0.5)), s.name+"-p50-ms")
-		b.ReportMetric(milliseconds(quantile(took[i], 0.99)), s.name+"-p99-ms")
+		b.ReportMetric(samples.Milliseconds(samples.Quantile(took[i], 0.5)), s.name+"-p50-ms")
+		b.ReportMetric(samples.Milliseconds(samples.Quantile(took[i], 0.99)), s.name+"-p99-ms")
 	}
-	b.ReportMetric(float64(quantile(took[0], 0.5))/float64(quantile(took[1], 0.5)), "p50/etcd")
-	b.ReportMetric(float64(quantile(took[0], 0.99))/float64(quantile(took[1], 0.99)), "p99/etcd")
+	b.ReportMetric(samples.Ratio(samples.Quantile(took[0], 0.5), samples.Quantile(took[1], 0.5)), "p50/etcd")
+	b.ReportMetric(samples.Ratio(samples.Quantile(took[0], 0.99), samples.Quantile(took[1], 0.99)), "p99/etcd")
 }
-
-func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // audience is the watchers of one side.
 type audience struct {
