@@ -32,7 +32,8 @@ type Wire struct {
 	cut  bool
 }
 
-func newWire(t testing.TB, target string) *Wire {
+// NewWire listens on a new address until the test ends, and forwards to the target.
+func NewWire(t testing.TB, target string) *Wire {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -127,7 +128,7 @@ func Wired(t testing.TB, user devcluster.Kubeconfig) (kubeconfig devcluster.Kube
 		if err != nil {
 			t.Fatal(err)
 		}
-		w = newWire(t, target.Host)
+		w = NewWire(t, target.Host)
 		cluster.Server = "https://" + w.Addr().String()
 	}
 	path := filepath.Join(t.TempDir(), "kubeconfig")
