@@ -18,6 +18,7 @@ import (
 var tools = map[string]programs.Tool{
 	"gitea": programs.Gitea, "helm": programs.Helm, "helm3": programs.Helm3, "kwok": programs.Kwok, "sops": programs.Sops,
 	"sourcecontroller": programs.SourceController, "kustomizecontroller": programs.KustomizeController,
+	"gitopsreverser": programs.GitOpsReverser,
 }
 
 func newToolCommand() *cobra.Command {

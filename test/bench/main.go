@@ -42,7 +42,7 @@ type settings struct {
 func main() {
 	var s settings
 	flag.StringVar(&s.only, "only", "",
-		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror or replicas; all if empty")
+		"folder of test/bench to run: gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror, replicas or peers; all if empty")
 	flag.StringVar(&s.bench, "bench", everyBenchmark, "regular expression of the benchmarks to run, as in go test")
 	flag.IntVar(&s.objects, "objects", 20_000, "number of objects in the mirror's largest population")
 	flag.IntVar(&s.simulated, "simulated", 100_000, "number of objects in the mirror's simulated source, at most 1000000")
@@ -99,6 +99,7 @@ func (s *settings) folders() ([]folder, error) {
 		{name: "gitrepo"}, {name: "storage"}, {name: "history"}, {name: "attribution"}, {name: "catalogs"}, {name: "environments"},
 		{name: "pipelines"}, {name: "page"}, {name: "scale"},
 		{name: "mirror", arguments: []string{"-objects", strconv.Itoa(s.objects), "-simulated", strconv.Itoa(s.simulated)}}, {name: "replicas"},
+		{name: "peers"},
 	}
 	if s.only == "" {
 		return all, nil
@@ -108,7 +109,7 @@ func (s *settings) folders() ([]folder, error) {
 			return []folder{each}, nil
 		}
 	}
-	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror or replicas", s.only)
+	return nil, fmt.Errorf("-only=%q must be gitrepo, storage, history, attribution, catalogs, environments, pipelines, page, scale, mirror, replicas or peers", s.only)
 }
 
 // goTest runs the benchmarks of one folder. The arguments are those of its own flags.

@@ -110,6 +110,14 @@ var targets = []target{
 
 	atMost("kill of the leader until the next change is pushed, s", "^Replicas/.*/Kill$", "max-s", 10),
 	atMost("stop of the leader until the next change is pushed, s", "^Replicas/.*/Stop$", "max-s", 2),
+
+	atMost("seed of an empty branch / GitOps Reverser", "^Peers/Seed/", "seed-s/reverser", 1),
+	atMost("burst until its changes are pushed / GitOps Reverser", "^Peers/Burst/", "settled-s/reverser", 1),
+	atLeast("right authors of that burst, %", "^Peers/Burst/", "slipstream-right-%", 100).exactly(),
+	atMost("change after a pause, median / GitOps Reverser", "^Peers/Change/", "p50-ms/reverser", 1),
+	atMost("change right after another, median / GitOps Reverser", "^Peers/Change/", "next-p50-ms/reverser", 1),
+	atMost("end of an outage until all is pushed / GitOps Reverser", "^Peers/Outage/", "settled-s/reverser", 1),
+	atMost("lost changes of the burst and of the outage", "^Peers/(Burst|Outage)/", "slipstream-missing", 0).exactly(),
 }
 
 func atMost(what, benchmarks, unit string, limit float64) target {

@@ -4,6 +4,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,8 @@ type Tool struct {
 	module string
 	// command is the package of the command.
 	command string
+	// source is the module of the command, if the command is not at its root; optional.
+	source string
 	// tags are build tags, separated by commas; optional.
 	tags string
 	// cgo compiles the command with cgo, which needs a C compiler, also where CGO_ENABLED is 0.
@@ -41,6 +44,8 @@ var (
 	// SourceController and KustomizeController are the parts of Flux that fetch repositories and apply manifests.
 	SourceController    = Tool{module: "sourcecontroller", command: "github.com/fluxcd/source-controller"}
 	KustomizeController = Tool{module: "kustomizecontroller", command: "github.com/fluxcd/kustomize-controller"}
+	// GitOpsReverser writes changes of a cluster's objects to Git, as the server does.
+	GitOpsReverser = Tool{module: "gitopsreverser", command: "github.com/ConfigButler/gitops-reverser/cmd", source: "github.com/ConfigButler/gitops-reverser"}
 )
 
 // Build returns the path of the command in the version that the module pins. It builds the command first if it is not in the cache, which
@@ -68,9 +73,9 @@ func (t Tool) Build(ctx context.Context, root string) (string, error) {
 	return program, errors.Join(t.buildOnce(ctx, module, program), lock.Release())
 }
 
-// Files returns the folder with the files of the command's module, in the version that is built. The command must be at the module's root.
+// Files returns the folder with the files of the command's module, in the version that is built.
 func (t Tool) Files(ctx context.Context, root string) (string, error) {
-	return ModuleFolder(ctx, filepath.Join(root, "hack", t.module), t.command)
+	return ModuleFolder(ctx, filepath.Join(root, "hack", t.module), cmp.Or(t.source, t.command))
 }
 
 // buildOnce builds the program, unless it exists. The caller holds the folder's lock.
