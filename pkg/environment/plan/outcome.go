@@ -31,6 +31,9 @@ func (m *objectMerger) outcomeOf(ctx context.Context, key Key, v merge.Versions,
 		return outcome{conflicts: result.Conflicts}, err
 	}
 	out := outcome{apply: result.Apply}
+	if owner != ownerForeign && result.Touched != nil && result.Touched.Difference(revisionLabel).Empty() {
+		return out, nil // A prediction of an object that stays as it is costs more than the merge.
+	}
 	if out.removal, err = result.RemovalPatch(v.Live); err != nil {
 		return outcome{}, err
 	}

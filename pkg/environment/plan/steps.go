@@ -101,9 +101,12 @@ func (p *stepPlanner) merge(ctx context.Context, s Step, w *desiredObject, owner
 	return s, nil
 }
 
-// revisionLabelPath is the label with the revision that an object was last written for. A different revision alone is no
-// reason to write the object, and is not shown as a change.
-var revisionLabelPath = kubefieldpath.Of(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
+// revisionLabel is the label with the revision that an object was last written for. A different revision alone is no reason to write the
+// object, and is not shown as a change.
+var (
+	revisionLabel     = fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
+	revisionLabelPath = kubefieldpath.Of(fieldpath.MakePathOrDie("metadata", "labels", v1alpha1.LabelRevision))
+)
 
 func isContent(change diff.Difference) bool { return !change.Path.Equal(revisionLabelPath) }
 

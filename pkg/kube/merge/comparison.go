@@ -25,8 +25,8 @@ type comparison struct {
 	owners  diff.Managers
 
 	live, desired *typed.TypedValue
-	// liveFields and desiredFields are the leaves of live and desired.
-	liveFields, desiredFields *fieldpath.Set
+	// liveFields and desiredFields are the leaves of live and desired. withParents has also the fields that contain those of desired.
+	liveFields, desiredFields, withParents *fieldpath.Set
 	// drift compares Base with Live, intent Base with Desired, pending Live with Desired, and patched Unpatched with
 	// Desired.
 	drift, intent, pending, patched *typed.Comparison
@@ -60,6 +60,7 @@ func (m Merger) compare(ctx context.Context, v Versions) (*comparison, error) {
 	if errors.Join(errs[:]...) != nil {
 		return nil, errShape
 	}
+	c.withParents = c.desiredFields
 	c.liveFields, c.desiredFields = c.liveFields.Leaves(), c.desiredFields.Leaves()
 	return c, nil
 }
@@ -89,4 +90,11 @@ func (c *comparison) isOurs(p fieldpath.Path) bool { return slices.Contains(c.ow
 
 func (c *comparison) field(p fieldpath.Path) Field {
 	return Field{Path: kubefieldpath.Of(p), Managers: c.others(p)}
+}
+
+// touched returns the fields that applying Desired can change: those that differ, and those of our manager that Desired does not have,
+// which server-side apply removes.
+func (c *comparison) touched() *fieldpath.Set {
+	pruned := c.owners.Fields(c.manager).Difference(c.withParents)
+	return c.pending.Added.Union(c.pending.Modified).Union(pruned).Leaves()
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	structuredpath "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
@@ -54,6 +55,9 @@ type Result struct {
 	Survives []Field
 	// Overwritten lists the fields that others have changed and that become as desired.
 	Overwritten []Field
+	// Touched holds all fields that applying the result can change, in addition to what API servers set themselves. It is nil if the
+	// result removes fields, or applies other fields than those of Desired.
+	Touched *structuredpath.Set
 }
 
 // Merger merges versions of objects.

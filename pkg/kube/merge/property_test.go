@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/configbutler/slipstream/pkg/kube/fieldpath"
 	"github.com/configbutler/slipstream/pkg/kube/merge"
 )
 
@@ -305,6 +306,10 @@ func TestRandomChanges(t *testing.T) {
 			}
 			want := w.after(take)
 			s.carryOut(result)
+			if result.Touched != nil {
+				found["touched"]++
+				checkTouched(t, m, v.Live, s.live(), result)
+			}
 			if diff := cmp.Diff(want, read(t, s.live())); diff != "" {
 				t.Fatalf("%s: take %v, %q, want -, got +:\n%s\n%+v", at, take, said(result), diff, w)
 			}
@@ -316,10 +321,29 @@ func TestRandomChanges(t *testing.T) {
 		}
 	}
 	t.Log(found)
-	for _, what := range []string{"merged", "conflicts", "removals", "survivals"} {
+	for _, what := range []string{"merged", "conflicts", "removals", "survivals", "touched"} {
 		if found[what] < 5 {
 			t.Errorf("only %d %s: this shows little", found[what], what)
 		}
+	}
+}
+
+// checkTouched checks that a result has changed the fields that it says, and no others.
+func checkTouched(t *testing.T, m merge.Merger, before, after *unstructured.Unstructured, result merge.Result) {
+	t.Helper()
+	differences, err := m.Schemas.Compare(t.Context(), before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed, touched := sets.New[string](), sets.New[string]()
+	for _, difference := range differences {
+		changed.Insert(difference.Path.String())
+	}
+	for path := range result.Touched.All() {
+		touched.Insert(fieldpath.Of(path).String())
+	}
+	if rest := changed.Difference(touched); rest.Len() > 0 {
+		t.Errorf("changed %q, which are not among those touched: %q", sets.List(rest), sets.List(touched))
 	}
 }
 

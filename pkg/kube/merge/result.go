@@ -40,6 +40,9 @@ func (c *comparison) resolve(policy policy) (Result, error) {
 	if len(s.Conflicts) > 0 {
 		return Result{Conflicts: s.Conflicts}, nil
 	}
+	if s.omitted.Empty() && s.carried.Empty() && s.removed.Empty() {
+		s.Touched = c.touched()
+	}
 	var err error
 	s.Apply, err = s.applied(c)
 	return s.Result, err
