@@ -122,7 +122,12 @@ func (c *copier) copy(object *unstructured.Unstructured) (*desiredObject, string
 	if err != nil {
 		return nil, "", err
 	}
-	w := &desiredObject{object: normalized(patched), unpatched: normalized(copied)}
+	w := &desiredObject{unpatched: normalized(copied)}
+	if patched == copied { // No patch selects it.
+		w.object = w.unpatched.DeepCopy()
+	} else {
+		w.object = normalized(patched)
+	}
 	w.dropAnnotationsOfSource()
 	c.setLabels(w.object)
 	return w, "", nil
