@@ -72,6 +72,8 @@ type basis struct {
 // Planner makes plans, as syncer.Syncer does in the mode Plan.
 type Planner interface {
 	Run(ctx context.Context, request syncer.Request) (syncer.Result, error)
+	// Moment is what Request.Since is compared with.
+	Moment() syncer.Moment
 }
 
 var _ Planner = &syncer.Syncer{}
@@ -113,6 +115,8 @@ func (o *offers) of(name types.NamespacedName, request offerRequest) *offer {
 		return known
 	}
 	if before, ok := o.requests[name]; !ok || before.basis != request.basis {
+		// What has changed the basis has happened, so environments of one catalog can have its source read once.
+		request.sync.Since = o.planner.Moment()
 		o.requests[name] = request
 		o.queue.Add(name)
 	}
@@ -147,9 +151,7 @@ func (o *offers) run(ctx context.Context) { o.queue.Run(ctx, planners, o.find) }
 
 // find computes the offer of an environment. again is when to compute it again even if nothing has changed.
 func (o *offers) find(ctx context.Context, name types.NamespacedName) (again time.Time, failure error) {
-	o.mu.Lock()
-	request, ok := o.requests[name]
-	o.mu.Unlock()
+	request, ok := o.take(name)
 	if !ok {
 		return again, nil
 	}
@@ -176,6 +178,18 @@ func (o *offers) find(ctx context.Context, name types.NamespacedName) (again tim
 		return again, fmt.Errorf("compute what a sync would change: %w", err)
 	}
 	return again, nil
+}
+
+// take returns the latest request for an environment. If it is taken again, without a change of its basis, everything is read anew.
+func (o *offers) take(name types.NamespacedName) (request offerRequest, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if request, ok = o.requests[name]; ok {
+		again := request
+		again.sync.Since = 0
+		o.requests[name] = again
+	}
+	return request, ok
 }
 
 // includesCustom reports whether an environment includes custom resources.

@@ -22,6 +22,8 @@ func (emptyPlanner) Run(context.Context, syncer.Request) (syncer.Result, error) 
 	return syncer.Result{Plan: &plan.Plan{}}, nil
 }
 
+func (emptyPlanner) Moment() syncer.Moment { return 1 }
+
 // TestOfferOfARecreatedEnvironment checks that an environment that replaces one of the same name does not get its offer, which is about
 // another spec of the same generation.
 func TestOfferOfARecreatedEnvironment(t *testing.T) {

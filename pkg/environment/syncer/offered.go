@@ -26,6 +26,13 @@ type offers map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
 
 // offered reads the workloads of the revision, sorted by kind and name.
 func (r *stateReading) offered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unstructured.Unstructured, error) {
+	key := fmt.Sprintf("offered %s %d %d", of.UID, of.Generation, r.state.Revision)
+	return shared(ctx, &r.reader.shared, r.since, key, func(ctx context.Context) ([]*unstructured.Unstructured, error) {
+		return r.readOffered(ctx, of)
+	})
+}
+
+func (r *stateReading) readOffered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unstructured.Unstructured, error) {
 	read := r.kept
 	if r.state.Revision == of.Status.Revision {
 		read = r.current

@@ -16,11 +16,13 @@ import (
 // catalog reads the catalog of the environment.
 func (r *stateReading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error) {
 	name := r.state.Environment.Spec.CatalogRef.NamespacedName(r.state.Environment.Namespace)
-	catalog, err := r.reader.Slipstream.AppCatalogs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("read AppCatalog %s: %w", name, err)
-	}
-	return catalog, nil
+	return shared(ctx, &r.reader.shared, r.since, "catalog "+name.String(), func(ctx context.Context) (*v1alpha1.AppCatalog, error) {
+		catalog, err := r.reader.Slipstream.AppCatalogs(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("read AppCatalog %s: %w", name, err)
+		}
+		return catalog, nil
+	})
 }
 
 // records reads the dependency records of the environment, and the other environments with the same target. Those are always in the
@@ -38,15 +40,30 @@ func (r *stateReading) records(ctx context.Context) error {
 			r.state.Index = append(r.state.Index, dependencies.Items[i].Status)
 		}
 	}
-	environments, err := r.reader.Slipstream.Environments(namespace).List(ctx, metav1.ListOptions{})
+	environments, err := r.environments(ctx, namespace)
 	if err != nil {
-		return fmt.Errorf("list Environments in %s: %w", namespace, err)
+		return err
 	}
-	for i := range environments.Items {
-		other := &environments.Items[i]
+	for i := range environments {
+		other := &environments[i]
 		if other.UID != r.state.Environment.UID && other.Spec.TargetNamespace == r.state.Environment.Spec.TargetNamespace {
 			r.state.Related = append(r.state.Related, other)
 		}
 	}
 	return nil
+}
+
+// environments reads the environments of a namespace.
+func (r *stateReading) environments(ctx context.Context, namespace string) ([]v1alpha1.Environment, error) {
+	return shared(ctx, &r.reader.shared, r.since, "environments "+namespace, func(ctx context.Context) ([]v1alpha1.Environment, error) {
+		list, err := r.reader.Slipstream.Environments(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, fmt.Errorf("list Environments in %s: %w", namespace, err)
+		}
+		for i := range list.Items {
+			list.Items[i].Status = v1alpha1.EnvironmentStatus{} // Plans of other environments do not depend on it.
+			list.Items[i].ManagedFields = nil
+		}
+		return list.Items, nil
+	})
 }

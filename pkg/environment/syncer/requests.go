@@ -43,41 +43,69 @@ func (r *stateReading) get(ctx context.Context, namespace string, key plan.Key) 
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		return nil, nil // The kind is cluster-scoped, and the namespaced path does not exist.
 	}
-	if err := r.reader.Limiter.Wait(ctx); err != nil {
-		return nil, err
+	return common(ctx, r, namespace, fmt.Sprintf("get %v %s", mapping.Resource, key.Name), func(ctx context.Context) (
+		*unstructured.Unstructured, error,
+	) {
+		if err := r.reader.Limiter.Wait(ctx); err != nil {
+			return nil, err
+		}
+		object, err := r.reader.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		if apierror.IsAbsent(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s in %s: %w", key, namespace, err)
+		}
+		return object, nil
+	})
+}
+
+// common returns what read reads in a namespace. Outside of the target, that can be what another environment has read.
+func common[V any](
+	ctx context.Context, r *stateReading, namespace, key string, read func(ctx context.Context) (V, error),
+) (V, error) {
+	if namespace == r.state.Environment.Spec.TargetNamespace {
+		return read(ctx)
 	}
-	object, err := r.reader.Client.Resource(mapping.Resource).Namespace(namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierror.IsAbsent(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s in %s: %w", key, namespace, err)
-	}
-	return object, nil
+	return shared(ctx, &r.reader.shared, r.since, key+" "+namespace, read)
 }
 
 // list calls each for every object of a kind, sequentially. It may pass an object twice.
 func (r *stateReading) list(
 	ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(*unstructured.Unstructured),
 ) error {
-	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
-		runtime.Object, error,
+	resource, err := r.resourceOf(kind)
+	if err != nil || resource.Empty() {
+		return err
+	}
+	objects, err := common(ctx, r, namespace, fmt.Sprintf("list %v %s", resource, labels), func(ctx context.Context) (
+		[]*unstructured.Unstructured, error,
 	) {
-		return r.reader.Client.Resource(resource).Namespace(namespace).List(ctx, options)
-	}, func(object runtime.Object) {
-		if content, ok := object.(*unstructured.Unstructured); ok {
-			each(content)
-		}
+		var objects []*unstructured.Unstructured
+		err := r.pages(ctx, namespace, resource, labels, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return r.reader.Client.Resource(resource).Namespace(namespace).List(ctx, options)
+		}, func(object runtime.Object) {
+			if content, ok := object.(*unstructured.Unstructured); ok {
+				objects = append(objects, content)
+			}
+		})
+		return objects, err
 	})
+	for _, object := range objects {
+		each(object)
+	}
+	return err
 }
 
 // listNames is list without the content of the objects.
 func (r *stateReading) listNames(
 	ctx context.Context, namespace string, kind schema.GroupKind, labels string, each func(name string),
 ) error {
-	return r.pages(ctx, namespace, kind, labels, func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (
-		runtime.Object, error,
-	) {
+	resource, err := r.resourceOf(kind)
+	if err != nil || resource.Empty() {
+		return err
+	}
+	return r.pages(ctx, namespace, resource, labels, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return r.reader.Metadata.Resource(resource).Namespace(namespace).List(ctx, options)
 	}, func(object runtime.Object) {
 		if about, err := meta.Accessor(object); err == nil {
@@ -86,24 +114,28 @@ func (r *stateReading) listNames(
 	})
 }
 
-type pageOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (runtime.Object, error)
-
-func (r *stateReading) pages(
-	ctx context.Context, namespace string, kind schema.GroupKind, labels string, page pageOf, each func(runtime.Object),
-) error {
+// resourceOf returns the resource of a kind to list, empty if the API server does not serve it and the environment has no objects of it.
+func (r *stateReading) resourceOf(kind schema.GroupKind) (schema.GroupVersionResource, error) {
 	mapping, err := r.mapping(plan.Key{GroupKind: kind})
 	if meta.IsNoMatchError(err) && plan.IsGatewayAPI(kind) {
-		return r.undefined(kind)
+		return schema.GroupVersionResource{}, r.undefined(kind)
 	}
 	if err != nil {
-		return err
+		return schema.GroupVersionResource{}, err
 	}
-	resource := mapping.Resource
-	err = pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	return mapping.Resource, nil
+}
+
+// pages lists objects in pages. It may pass an object twice.
+func (r *stateReading) pages(
+	ctx context.Context, namespace string, resource schema.GroupVersionResource, labels string,
+	page func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error), each func(runtime.Object),
+) error {
+	err := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if err := r.reader.Limiter.Wait(ctx); err != nil {
 			return nil, err
 		}
-		return page(ctx, resource, options)
+		return page(ctx, options)
 	}).EachListItem(ctx, metav1.ListOptions{LabelSelector: labels}, func(object runtime.Object) error {
 		each(object)
 		return nil

@@ -46,6 +46,8 @@ type StateReader struct {
 	// Rights checks the permissions of catalog editors, who consent to what is copied, and of requesters.
 	Rights access.Reviewer
 	Clock  clock.PassiveClock
+
+	shared sharedReads
 }
 
 // Revisions returns the content of catalog revisions.
@@ -58,10 +60,13 @@ type Revisions interface {
 
 // Read reads the state that a sync for the request starts from.
 func (r *StateReader) Read(ctx context.Context, request Request) (plan.Input, error) {
-	reading := &stateReading{reader: r, requester: request.Requester, state: &plan.Input{
+	reading := &stateReading{reader: r, requester: request.Requester, since: request.Since, state: &plan.Input{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
 		Now: metav1.NewTime(r.Clock.Now()), DeniedObjects: map[plan.Key]plan.Denial{},
 	}}
+	if reading.since == 0 {
+		reading.since = r.shared.now()
+	}
 	if err := reading.read(ctx, request.Revision); err != nil {
 		return plan.Input{}, fmt.Errorf("read what environment %s/%s is made of: %w",
 			request.Environment.Namespace, request.Environment.Name, err)
@@ -74,6 +79,8 @@ type stateReading struct {
 	reader    *StateReader
 	state     *plan.Input
 	requester *access.Holder
+	// since is the moment after which what the environment has in common with others was read.
+	since Moment
 	// versions are the API versions in which objects of the target are read: those of the desired workloads and of what was applied.
 	versions map[plan.Key]string
 }
@@ -113,6 +120,10 @@ func (r *stateReading) read(ctx context.Context, revision int64) error {
 
 // marks reads the tracking marks of other tools from the SyncPolicy.
 func (r *stateReading) marks(ctx context.Context) (objectcopy.Marks, error) {
+	return shared(ctx, &r.reader.shared, r.since, "marks", r.readMarks)
+}
+
+func (r *stateReading) readMarks(ctx context.Context) (objectcopy.Marks, error) {
 	policy, err := r.reader.Slipstream.SyncPolicies().Get(ctx, v1alpha1.SyncPolicyName, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return objectcopy.Marks{}, nil

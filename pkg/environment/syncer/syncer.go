@@ -79,6 +79,9 @@ type Request struct {
 	Requester *access.Holder
 
 	Mode Mode
+	// Since is a moment after the changes that the plan must contain. What other plans have read of the source after it is used again. If
+	// it is zero, it is the moment of the run, so that everything is read by this run or at the same time.
+	Since Moment
 	// Planned, if set, is called with each plan before it is applied. An error ends the run.
 	Planned func(*plan.Plan) error
 	// Progress, if set, is called after each applied step, sequentially.
@@ -111,6 +114,9 @@ func (s *Syncer) Run(ctx context.Context, request Request) (Result, error) {
 	}
 	return r.result, nil
 }
+
+// Moment returns a moment after all reads that have begun, and before all others. See Request.Since.
+func (s *Syncer) Moment() Moment { return s.StateReader.shared.now() }
 
 // errNoRequester is returned for ModeSync without a Requester.
 var errNoRequester = errors.New("the requester is missing")
