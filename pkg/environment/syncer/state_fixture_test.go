@@ -74,13 +74,18 @@ func (s *readerFixture) request() syncer.Request {
 func (s *readerFixture) read(request syncer.Request) (plan.Input, error) {
 	s.T.Helper()
 	s.api.Put(s.catalog)
-	g := &syncer.StateReader{
+	return s.reader().Read(s.T.Context(), request)
+}
+
+// reader returns a reader that shares nothing with others.
+func (s *readerFixture) reader() *syncer.StateReader {
+	s.T.Helper()
+	return &syncer.StateReader{
 		Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Client: s.Client(), Metadata: s.Metadata(), Mapper: s.Mapper(),
 		Limiter: flowcontrol.NewFakeAlwaysRateLimiter(), Concurrency: 4,
 		Planner: environmenttest.Planner(), Copies: s.copies, Revisions: s.revisions,
 		Clock: s.clock, Rights: &s.rights,
 	}
-	return g.Read(s.T.Context(), request)
 }
 
 // input returns the input of the plan of a request.
