@@ -11,8 +11,12 @@
 //
 // # Reading
 //
-// The StateReader writes nothing and reads from no cache. What it returns may be a moment old: applying a step fails if its object
-// has changed since.
+// The StateReader writes nothing. What it returns may be a moment old: applying a step fails if its object has changed since.
+//
+// Environments of one catalog have its source in common. A plan in the background names the moment of the change that it is for, and uses
+// what other plans have read of the catalog and the source after that moment, so it contains the change. What was read is kept for 30
+// seconds and within a limit of bytes. What a caller may read is checked for each environment before. Syncs and previews read everything
+// anew, and the target is never shared.
 //
 // An object is missing only if the API server itself says that there is no object of that name. Any other error ends the sync and
 // names what could not be read: a plan that took a missing permission for a missing object would delete the object.
