@@ -22,10 +22,14 @@ import (
 )
 
 const (
-	// requestsPerSecond and requestBurst limit the requests of all syncs of a process to the cluster. A sync of 100 workloads and 200
-	// dependencies makes about 1200 requests.
+	// requestsPerSecond and requestBurst limit the requests with which all syncs of a process write to the cluster. A sync of 100 workloads
+	// and 200 dependencies makes about 1200 requests, a quarter of which read.
 	requestsPerSecond = 200
 	requestBurst      = 400
+	// readsPerSecond and readBurst limit the requests that read what plans are made from. A plan makes about 20: after a start, each
+	// environment is planned, and syncs must not wait for that.
+	readsPerSecond = 1000
+	readBurst      = 1000
 	// concurrency is how many requests a sync has in flight.
 	concurrency = 8
 	// keptRevisions is how many revisions of an environment's copies are stored, the maximum of historyLimit.
@@ -47,13 +51,14 @@ func NewRunner(config RunnerConfig, process *controller.Process) (*syncer.Syncer
 		return nil, errors.New("make a runner of syncs: the hasher of dependencies is missing")
 	}
 	limiter := flowcontrol.NewTokenBucketRateLimiter(requestsPerSecond, requestBurst)
+	reads := flowcontrol.NewTokenBucketRateLimiter(readsPerSecond, readBurst)
 	cluster, api := process.Cluster, process.Client.ConfigbutlerV1alpha1()
 	kept := copies.New(process.Store, keptRevisions)
 	schemas := diff.NewSchemas(openapi.ToClientWithContext(cluster.Discovery.OpenAPIV3()), process.Clock)
 	return &syncer.Syncer{
 		StateReader: &syncer.StateReader{
 			Slipstream: api, Client: cluster.Dynamic, Metadata: cluster.Metadata, Mapper: process.Types,
-			Limiter: limiter, Concurrency: concurrency,
+			Limiter: reads, Concurrency: concurrency,
 			Planner: plan.Planner{Schemas: schemas, Hasher: config.Hasher, Marks: config.Marks},
 			Copies:  kept, Revisions: revisions.New(process.Store), Rights: process.Access, Clock: process.Clock,
 		},
