@@ -1,3 +1,7 @@
+# What a release takes from its caller is passed on in the environment, quoted for no shell and read by no make: make itself would expand
+# these before it does anything else.
+$(foreach name,VERSION RELEASE_OUTPUT RELEASE_PUSH RELEASE_KEY,$(if $(findstring $$,$(value $(name))),$(error $(name) must not have a dollar sign)))
+
 # The variables of development clusters; `make help` describes them.
 DEV_DIR ?= .dev/cluster
 SERVER ?= 1
@@ -27,11 +31,13 @@ IMAGES ?= slipstream,slipstream-dashboard
 IMAGE_ARCHES ?= amd64,arm64
 IMAGE_OUTPUT ?= bin/image
 IMAGE_PUSH ?=
-# The output folder of the archives of the kubectl plugin.
+# The output folder of the archives of the kubectl plugin, and their platforms.
 PLUGIN_OUTPUT ?= bin/plugin
-# The output folder of a release, and the repository to push its images to (nothing is pushed if empty).
-RELEASE_OUTPUT ?= bin/release
-RELEASE_PUSH ?=
+PLUGIN_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+# The version of a release, its output folder, and the repository to push its images to (nothing is pushed if empty).
+export VERSION ?=
+export RELEASE_OUTPUT ?= dist
+export RELEASE_PUSH ?=
 # How many packages with control planes are tested at the same time: this many with the race detector, and one more
 # without. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
@@ -73,11 +79,16 @@ sbom: ## Write only the SBOMs of the images, as CycloneDX JSON.
 
 .PHONY: plugin-release
 plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and Windows into PLUGIN_OUTPUT, with checksums and the manifest for krew.
-	go run ./hack/pluginrelease -output '$(PLUGIN_OUTPUT)'
+	go run ./hack/pluginrelease -output '$(PLUGIN_OUTPUT)' -platforms '$(PLUGIN_PLATFORMS)'
 
 .PHONY: release
-release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, with checksums, and push the images to RELEASE_PUSH=REPOSITORY.
-	hack/release.sh '$(VERSION)' '$(RELEASE_OUTPUT)' '$(RELEASE_PUSH)'
+release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, and push images and chart to RELEASE_PUSH=REPOSITORY.
+	hack/release.sh "$$VERSION" "$$RELEASE_OUTPUT"
+	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH"
+
+.PHONY: release-publish
+release-publish: ## Push what make release has built into RELEASE_OUTPUT, without building it again.
+	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH"
 
 .PHONY: generate
 generate: ## Regenerate the code generated from the API types.
@@ -107,7 +118,7 @@ bin/dev:
 
 .PHONY: clean
 clean: ## Remove build output; the control plane is kept in the user's cache.
-	rm -rf bin
+	rm -rf bin dist
 
 ##@ Check
 
@@ -159,7 +170,7 @@ judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPST
 # The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
 # server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
 WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
-	./test/notifications ./test/replicas ./test/soak ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/container
+	./test/notifications ./test/replicas ./test/soak ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/release ./test/container
 WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...

@@ -3,11 +3,11 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Builds what is published of a version into a folder: the archives of the kubectl plugin and its manifest for krew, the chart, the
-# manifest for installations without Helm, the bills of materials, and the checksums of all. With REPOSITORY, it also pushes the images
-# to REPOSITORY:VERSION and REPOSITORY-dashboard:VERSION.
+# Builds what is published of a version into a folder: the images as archives, the archives of the kubectl plugin and its manifest for
+# krew, the chart, the manifest for installations without Helm, the bills of materials, the release notes and the checksums. Two clones
+# of the tag give the same files. hack/publish-release.sh signs and pushes them.
 #
-#   hack/release.sh VERSION FOLDER [REPOSITORY]
+#   hack/release.sh VERSION FOLDER
 
 set -o errexit -o nounset -o pipefail
 
@@ -15,14 +15,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly version=$1
 readonly folder=$2
-readonly repository=${3:-}
 
 fail() {
   echo "error: $*" >&2
   exit 1
 }
 
-[[ ${version} =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "VERSION ${version} is not like v1.2.3"
+[[ ${version} =~ ^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "VERSION is not like v1.2.3: ${version@Q}"
 git tag --points-at HEAD | grep --fixed-strings --line-regexp --quiet -- "${version}" || fail "the commit does not have the tag ${version}"
 hack/verify-clean-tree.sh
 for line in "version: ${version#v}" "appVersion: ${version}"; do
@@ -38,12 +37,5 @@ scratch=$(mktemp -d)
 trap 'rm -rf "${scratch}"' EXIT
 
 make plugin-release PLUGIN_OUTPUT="${folder}"
-make image IMAGE_OUTPUT="${scratch}" IMAGE_PUSH="${repository:+${repository}:${version}}"
-cp "${scratch}"/*.cdx.json "${scratch}"/dashboard/*.cdx.json "${folder}/"
-"$(go run ./hack/dev tool helm)" package charts/slipstream --destination "${folder}"
-cp artifacts/install.yaml "${folder}/"
-
-cd "${folder}"
-rm SHA256SUMS # of the archives only
-sha256sum -- * > "${scratch}/SHA256SUMS"
-cp "${scratch}/SHA256SUMS" .
+make image IMAGE_OUTPUT="${scratch}" IMAGE_PUSH=
+go run ./hack/release -version "${version}" -images "${scratch}" -output "${folder}" -helm "$(go run ./hack/dev tool helm)"

@@ -19,23 +19,11 @@ cp "${scratch}/schema" charts/slipstream/values.schema.json
 
 helm=$(go run ./hack/dev tool helm)
 
-# render writes a manifest for kubectl apply: a namespace, and the objects that helm would install into it.
+# render writes the manifest of the chart with some values to a file.
 render() {
   local file=$1
   shift
-  {
-    cat << 'NAMESPACE'
-# Rendered from charts/slipstream by hack/update-manifests.sh.
-apiVersion: v1
-kind: Namespace
-metadata:
-  name: slipstream-system
-  labels:
-    pod-security.kubernetes.io/enforce: restricted
-
-NAMESPACE
-    "${helm}" template slipstream charts/slipstream --namespace slipstream-system --skip-tests "$@"
-  } > "${scratch}/manifest"
+  hack/render-manifest.sh "${helm}" charts/slipstream "$@" > "${scratch}/manifest"
   cp "${scratch}/manifest" "${file}"
 }
 

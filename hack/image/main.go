@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -22,6 +23,7 @@ type settings struct {
 	arches   string
 	images   string
 	push     string
+	built    string
 	sbomOnly bool
 }
 
@@ -44,6 +46,7 @@ func parse() settings {
 	flag.StringVar(&s.push, "push", "",
 		"REPOSITORY:TAG to push the server's image to, and REPOSITORY-dashboard:TAG that of the page, with the credentials that docker or "+
 			"podman have stored; nothing is pushed if empty")
+	flag.StringVar(&s.built, "built", "", "output of an earlier run, to push it without building anything")
 	flag.BoolVar(&s.sbomOnly, "sbom", false, "write the bills of materials only")
 	flag.Parse()
 	return s
@@ -57,6 +60,9 @@ func run(ctx context.Context, s settings) error {
 	}
 	if err := checkPush(s.push); err != nil {
 		return err
+	}
+	if s.built != "" {
+		return pushBuilt(ctx, s, chosen)
 	}
 	scratch, err := os.MkdirTemp("", "slipstream-image-")
 	if err != nil {
@@ -79,8 +85,28 @@ func run(ctx context.Context, s settings) error {
 	if s.push == "" || s.sbomOnly {
 		return nil
 	}
+	return pushAll(ctx, releases, s.push)
+}
+
+// pushBuilt pushes what an earlier run has written.
+func pushBuilt(ctx context.Context, s settings, chosen []product) error {
+	if s.push == "" {
+		return errors.New("-built needs -push")
+	}
+	var releases []*release
+	for _, each := range chosen {
+		written, err := readRelease(each, s.built)
+		if err != nil {
+			return err
+		}
+		releases = append(releases, written)
+	}
+	return pushAll(ctx, releases, s.push)
+}
+
+func pushAll(ctx context.Context, releases []*release, reference string) error {
 	for _, each := range releases {
-		if err := each.push(ctx, s.push); err != nil {
+		if err := each.push(ctx, reference); err != nil {
 			return err
 		}
 	}

@@ -23,7 +23,7 @@ import (
 const tagAnnotation = "org.opencontainers.image.ref.name"
 
 // release is everything that is published of an image for one version: the index, an image for each program, and the artifacts that
-// refer to each image. It has only the programs if only bills of materials are to be written.
+// refer to each image. It has only the programs if only bills of materials are to be written, and no programs if an earlier run wrote it.
 type release struct {
 	product  product
 	programs []program
@@ -123,6 +123,35 @@ func (r *release) writeLayout(folder string) error {
 		logf("wrote %s, an OCI layout of the image %s with the digest %s", folder, r.product.name, digest)
 	}
 	return err
+}
+
+// readRelease reads the layout of an image in the output of an earlier run.
+func readRelease(of product, output string) (*release, error) {
+	top, err := layout.ImageIndexFromPath(filepath.Join(of.folder(output), "layout"))
+	if err != nil {
+		return nil, fmt.Errorf("read the layout of the image %s: %w", of.name, err)
+	}
+	manifest, err := top.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("read the layout of the image %s: %w", of.name, err)
+	}
+	r := &release{product: of}
+	for _, entry := range manifest.Manifests {
+		if entry.MediaType.IsIndex() {
+			r.index, err = top.ImageIndex(entry.Digest)
+		} else {
+			var bom v1.Image
+			bom, err = top.Image(entry.Digest)
+			r.boms = append(r.boms, bom)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the layout of the image %s: %w", of.name, err)
+		}
+	}
+	if r.index == nil {
+		return nil, fmt.Errorf("the layout of the image %s has no index", of.name)
+	}
+	return r, nil
 }
 
 // checkPush checks whether a reference can be pushed to, before the build starts.

@@ -41,6 +41,29 @@ func TestPushAndPull(t *testing.T) {
 	}
 }
 
+// TestPushBuilt pushes what an earlier run has written, without the source.
+func TestPushBuilt(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	reference := strings.TrimPrefix(server.URL, "http://") + "/team/slipstream:v1"
+	output := t.TempDir()
+	if err := run(t.Context(), settings{source: newSource(t), output: output, images: allNames(), arches: "amd64,arm64"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(t.Context(), settings{built: output, images: allNames(), push: reference}); err != nil {
+		t.Fatal(err)
+	}
+	checkPushed(t, reference, output, "slipstream")
+	checkPushed(t, strings.Replace(reference, ":v1", "-dashboard:v1", 1), filepath.Join(output, "dashboard"), "slipstream-dashboard")
+	for _, s := range []settings{
+		{built: t.TempDir(), images: "slipstream", push: reference}, {built: output, images: "slipstream"},
+	} {
+		if err := run(t.Context(), s); err == nil {
+			t.Errorf("%+v was pushed", s)
+		}
+	}
+}
+
 // checkPushed compares an image in the registry with that in a folder of the output.
 func checkPushed(t *testing.T, reference, folder, image string) {
 	t.Helper()
