@@ -19,6 +19,8 @@ import (
 
 // workflow is the part of a workflow of GitHub Actions that the rules are about. An action of this repository has only Runs.
 type workflow struct {
+	// On is the key on, which is a boolean in YAML 1.1.
+	On          any                `json:"true"`
 	Permissions *map[string]string `json:"permissions"`
 	Concurrency *map[string]any    `json:"concurrency"`
 	Jobs        map[string]job     `json:"jobs"`
@@ -79,6 +81,8 @@ func TestRulesFindViolationsInWorkflows(t *testing.T) {
 		"secret":                   {valid + "    - run: echo ${{ secrets.GITHUB_TOKEN }} ${{ secrets.OTHER }}\n", "uses the secret OTHER"},
 		"nothing":                  {"jobs: {a: {}}", "does not set permissions; has no concurrency; job a does not set permissions; job a has no timeout"},
 		"write permission for all": {strings.Replace(valid, "{}", "{contents: write}", 1), "gives write to contents to all jobs"},
+		"waiting runs cancelled":   {"on: {push: {branches: [main]}}\n" + valid, "cancels waiting runs of a branch: the group has no github.run_id"},
+		"build with write":         {strings.Replace(valid, "contents: read", "packages: write", 1) + "    - run: make test\n", "job a builds with the right to write"},
 		"called workflow":          {"permissions: {}\nconcurrency: {group: a}\njobs: {a: {uses: ./a, permissions: {}}}", ""},
 		"action":                   {"runs:\n  steps:\n  - run: make other\n", "the Makefile has no target other"},
 	} {
@@ -150,6 +154,7 @@ func checkWorkflow(text []byte, targets map[string]bool) []string {
 			violations = append(violations, fmt.Sprintf("job %s has no timeout", name))
 		}
 		violations = append(violations, checkTargets(each, targets)...)
+		violations = append(violations, checkWriting(name, each)...)
 	}
 	return append(violations, checkTargets(parsed.Runs, targets)...)
 }
@@ -184,6 +189,29 @@ func checkPermissions(w workflow) []string {
 	}
 	if w.Concurrency == nil {
 		violations = append(violations, "has no concurrency")
+	} else if group, _ := (*w.Concurrency)["group"].(string); w.runsOnBranches() && !strings.Contains(group, "github.run_id") {
+		violations = append(violations, "cancels waiting runs of a branch: the group has no github.run_id")
+	}
+	return violations
+}
+
+// runsOnBranches reports whether pushes to branches start a workflow.
+func (w workflow) runsOnBranches() bool {
+	events, _ := w.On.(map[string]any)
+	push, _ := events["push"].(map[string]any)
+	return push["branches"] != nil
+}
+
+// checkWriting allows a job that may write packages or contents no target of make but the one that publishes.
+func checkWriting(name string, j job) []string {
+	var violations []string
+	if j.Permissions == nil || (*j.Permissions)["packages"] != "write" && (*j.Permissions)["contents"] != "write" {
+		return nil
+	}
+	for _, step := range j.Steps {
+		if found := makeCommand.FindString(step.Run); found != "" && !strings.Contains(found, " release-publish") {
+			violations = append(violations, fmt.Sprintf("job %s builds with the right to write", name))
+		}
 	}
 	return violations
 }
