@@ -34,10 +34,12 @@ IMAGE_PUSH ?=
 # The output folder of the archives of the kubectl plugin, and their platforms.
 PLUGIN_OUTPUT ?= bin/plugin
 PLUGIN_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
-# The version of a release, its output folder, and the repository to push its images to (nothing is pushed if empty).
+# The version of a release, its output folder, the repository to push its images to (nothing is pushed if empty), and the key that signs it,
+# a file or the URI of one in a KMS (nothing is signed if empty).
 export VERSION ?=
 export RELEASE_OUTPUT ?= dist
 export RELEASE_PUSH ?=
+export RELEASE_KEY ?=
 # How many packages with control planes are tested at the same time: this many with the race detector, and one more
 # without. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
@@ -82,13 +84,13 @@ plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and
 	go run ./hack/pluginrelease -output '$(PLUGIN_OUTPUT)' -platforms '$(PLUGIN_PLATFORMS)'
 
 .PHONY: release
-release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, and push images and chart to RELEASE_PUSH=REPOSITORY.
+release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, sign it with RELEASE_KEY, and push images and chart to RELEASE_PUSH=REPOSITORY.
 	hack/release.sh "$$VERSION" "$$RELEASE_OUTPUT"
-	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH"
+	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH" "$$RELEASE_KEY"
 
 .PHONY: release-publish
-release-publish: ## Push what make release has built into RELEASE_OUTPUT, without building it again.
-	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH"
+release-publish: ## Sign and push what make release has built into RELEASE_OUTPUT, without building it again.
+	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH" "$$RELEASE_KEY"
 
 .PHONY: generate
 generate: ## Regenerate the code generated from the API types.

@@ -3,12 +3,14 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Pushes what hack/release.sh has built, without building it again: the images to REPOSITORY:VERSION and REPOSITORY-dashboard:VERSION, with
-# their bills of materials, and last the chart, to charts/slipstream beside REPOSITORY. Nothing is pushed without REPOSITORY.
+# Signs and pushes what hack/release.sh has built, without building it again: the images to REPOSITORY:VERSION and
+# REPOSITORY-dashboard:VERSION, with their bills of materials, and last the chart, to charts/slipstream beside REPOSITORY. It prints their
+# digests, and everything else as errors. Nothing is pushed without REPOSITORY.
 #
-# It prints their digests, and everything else as errors.
+# KEY is what cosign accepts: a file, the URI of a key in a KMS, or env://NAME. Nothing is signed without it. cosign reads the password of
+# a file from COSIGN_PASSWORD. With RELEASE_TLOG=1, signatures are recorded in the public log of Sigstore.
 #
-#   hack/publish-release.sh VERSION FOLDER [REPOSITORY]
+#   hack/publish-release.sh VERSION FOLDER [REPOSITORY [KEY]]
 
 set -o errexit -o nounset -o pipefail
 
@@ -17,6 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly version=$1
 readonly folder=$2
 readonly repository=${3:-}
+readonly key=${4:-}
 
 fail() {
   echo "error: $*" >&2
@@ -30,14 +33,45 @@ chart=${folder}/slipstream-${version#v}.tgz
 [[ ${version} =~ ^v[0-9A-Za-z.-]+$ && -f ${chart} ]] || fail "${folder} does not have the release ${version@Q}"
 (cd "${folder}" && sha256sum --check --quiet --strict SHA256SUMS)
 
+if [[ -n ${key} ]]; then
+  cosign=$(go run ./hack/dev tool cosign)
+  # Without a log, cosign neither asks Sigstore for addresses nor for certificates.
+  log=(--signing-config hack/cosign/signing-config.json --trusted-root hack/cosign/trusted-root.json)
+  if [[ ${RELEASE_TLOG:-} == 1 ]]; then
+    log=()
+  fi
+fi
+
+# with_key runs a command of cosign with the key.
+with_key() {
+  local command=$1
+  shift
+  "${cosign}" "${command}" --yes --key "${key}" "${log[@]}" "$@" >&2
+}
+
+# sign_files signs each file and the list of checksums, and writes the public key.
+sign_files() {
+  local file
+  while read -r _ file; do
+    with_key sign-blob --bundle "${folder}/${file}.sigstore.json" "${folder}/${file}"
+  done < "${folder}/SHA256SUMS"
+  with_key sign-blob --bundle "${folder}/SHA256SUMS.sigstore.json" "${folder}/SHA256SUMS"
+  "${cosign}" public-key --key "${key}" > "${folder}/cosign.pub"
+}
+
+if [[ -n ${key} ]]; then
+  sign_files
+else
+  echo "${folder} is not signed: RELEASE_KEY is empty" >&2
+fi
 if [[ -z ${repository} ]]; then
   echo "nothing is pushed: RELEASE_PUSH is empty" >&2
   exit
 fi
 
-# digest prints the digest of the index of images in an OCI layout, which is the first in the list.
-digest() {
-  grep --only-matching --extended-regexp 'sha256:[0-9a-f]{64}' "$1/index.json" | head --lines=1
+# digests prints the digests in an OCI layout: that of the index of images, and those of the bills of materials.
+digests() {
+  grep --only-matching --extended-regexp 'sha256:[0-9a-f]{64}' "$1/index.json"
 }
 
 layout=${scratch}/layout
@@ -59,7 +93,23 @@ pushed=$(TZ=UTC "$(go run ./hack/dev tool helm)" push "${plain[@]}" "${chart}" "
 echo "${pushed}" >&2
 [[ ${pushed} =~ Digest:\ (sha256:[0-9a-f]{64}) ]] || fail "helm has printed no digest"
 
+chart_digest=${BASH_REMATCH[1]}
+
+# sign_images signs the images of a repository, each and as a whole, and their bills of materials.
+sign_images() {
+  local digest
+  for digest in $(digests "$2"); do
+    with_key sign --recursive "$1@${digest}"
+  done
+}
+
+if [[ -n ${key} ]]; then
+  sign_images "${repository}" "${layout}"
+  sign_images "${repository}-dashboard" "${page}"
+  with_key sign "${repository%/*}/charts/slipstream@${chart_digest}"
+fi
+
 # A workflow reads these.
-echo "image=$(digest "${layout}")"
-echo "dashboard=$(digest "${page}")"
-echo "chart=${BASH_REMATCH[1]}"
+echo "image=$(digests "${layout}" | head --lines=1)"
+echo "dashboard=$(digests "${page}" | head --lines=1)"
+echo "chart=${chart_digest}"

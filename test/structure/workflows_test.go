@@ -159,7 +159,8 @@ func checkWorkflow(text []byte, targets map[string]bool) []string {
 	return append(violations, checkTargets(parsed.Runs, targets)...)
 }
 
-// checkUses requires actions of other repositories to be pinned, and allows no secret but the token of the run.
+// checkUses requires actions of other repositories to be pinned, and allows no secret but the token of the run and the
+// key that signs releases.
 func checkUses(text []byte) []string {
 	var violations []string
 	for _, match := range usesLine.FindAllSubmatch(text, -1) {
@@ -168,7 +169,7 @@ func checkUses(text []byte) []string {
 		}
 	}
 	for _, match := range secretName.FindAllSubmatch(text, -1) {
-		if name := string(match[1]); name != "GITHUB_TOKEN" {
+		if name := string(match[1]); !slices.Contains([]string{"GITHUB_TOKEN", "COSIGN_PRIVATE_KEY", "COSIGN_PASSWORD"}, name) {
 			violations = append(violations, "uses the secret "+name)
 		}
 	}

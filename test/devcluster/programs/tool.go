@@ -41,6 +41,10 @@ var (
 	Kwok = Tool{module: "kwok", command: "sigs.k8s.io/kwok/cmd/kwok"}
 	// Gitea is a Git host. Its SQLite is written in C.
 	Gitea = Tool{module: "gitea", command: "code.gitea.io/gitea", tags: "sqlite,sqlite_unlock_notify", cgo: true}
+	// Cosign signs releases and verifies them.
+	Cosign = Tool{module: "cosign", command: "github.com/sigstore/cosign/v3/cmd/cosign"}
+	// Crane serves a registry.
+	Crane = Tool{module: "crane", command: "github.com/google/go-containerregistry/cmd/crane"}
 	// SourceController and KustomizeController are the parts of Flux that fetch repositories and apply manifests.
 	SourceController    = Tool{module: "sourcecontroller", command: "github.com/fluxcd/source-controller"}
 	KustomizeController = Tool{module: "kustomizecontroller", command: "github.com/fluxcd/kustomize-controller"}
