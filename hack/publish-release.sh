@@ -49,13 +49,14 @@ with_key() {
   "${cosign}" "${command}" --yes --key "${key}" "${log[@]}" "$@" >&2
 }
 
-# sign_files signs each file and the list of checksums, and writes the public key.
+# sign_files signs each file, the list of checksums and the provenance, and writes the public key.
 sign_files() {
   local file
   while read -r _ file; do
     with_key sign-blob --bundle "${folder}/${file}.sigstore.json" "${folder}/${file}"
   done < "${folder}/SHA256SUMS"
   with_key sign-blob --bundle "${folder}/SHA256SUMS.sigstore.json" "${folder}/SHA256SUMS"
+  with_key attest-blob --bundle "${folder}/provenance.sigstore.json" --statement "${folder}/provenance.intoto.json"
   "${cosign}" public-key --key "${key}" > "${folder}/cosign.pub"
 }
 
@@ -95,18 +96,27 @@ echo "${pushed}" >&2
 
 chart_digest=${BASH_REMATCH[1]}
 
-# sign_images signs the images of a repository, each and as a whole, and their bills of materials.
+# attest attaches the provenance to an artifact in the registry.
+attest() {
+  with_key attest --type slsaprovenance1 --predicate "${scratch}/predicate.json" "$1"
+}
+
+# sign_images signs the images of a repository, each and as a whole, and their bills of materials, and attaches the provenance to the
+# whole.
 sign_images() {
   local digest
   for digest in $(digests "$2"); do
     with_key sign --recursive "$1@${digest}"
   done
+  attest "$1@$(digests "$2" | head --lines=1)"
 }
 
 if [[ -n ${key} ]]; then
+  go run ./hack/release -predicate-of "${folder}/provenance.intoto.json" > "${scratch}/predicate.json"
   sign_images "${repository}" "${layout}"
   sign_images "${repository}-dashboard" "${page}"
   with_key sign "${repository%/*}/charts/slipstream@${chart_digest}"
+  attest "${repository%/*}/charts/slipstream@${chart_digest}"
 fi
 
 # A workflow reads these.

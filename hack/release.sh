@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds what is published of a version into a folder: the images as archives, the archives of the kubectl plugin and its manifest for
-# krew, the chart, the manifest for installations without Helm, the bills of materials, the release notes and the checksums. Two clones
+# krew, the chart, the manifest for installations without Helm, the bills of materials, the release notes, the checksums and the SLSA provenance. Two clones
 # of the tag give the same files. hack/publish-release.sh signs and pushes them.
 #
 #   hack/release.sh VERSION FOLDER
@@ -38,4 +38,5 @@ trap 'rm -rf "${scratch}"' EXIT
 
 make plugin-release PLUGIN_OUTPUT="${folder}"
 make image IMAGE_OUTPUT="${scratch}" IMAGE_PUSH=
-go run ./hack/release -version "${version}" -images "${scratch}" -output "${folder}" -helm "$(go run ./hack/dev tool helm)"
+go run ./hack/release -version "${version}" -images "${scratch}" -output "${folder}" -helm "$(go run ./hack/dev tool helm)" \
+  ${RELEASE_BUILDER:+-builder "${RELEASE_BUILDER}"}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command release writes what is published of a version, besides the archives of the plugin, into the folder of a release: the images as
-// archives, the chart and the manifest for installations without Helm, both with the images pinned by digest, the release notes and
-// the checksums. The same commit and the same releases of Go and Helm give the same files.
+// archives, the chart and the manifest for installations without Helm, both with the images pinned by digest, the release notes, the
+// checksums, and the SLSA provenance. The same commit and the same releases of Go and Helm give the same files.
 package main
 
 import (
@@ -18,7 +18,9 @@ import (
 
 // settings are the values of the flags.
 type settings struct {
-	source, images, output, version, helm string
+	source, images, output, version, helm, builder string
+	// predicateOf is a file with a statement, whose predicate is printed.
+	predicateOf string
 }
 
 func main() {
@@ -38,26 +40,34 @@ func parse() settings {
 	flag.StringVar(&s.output, "output", "dist", "folder of the release")
 	flag.StringVar(&s.version, "version", "", "the tag of the commit, such as v1.2.3")
 	flag.StringVar(&s.helm, "helm", "helm", "the program helm")
+	flag.StringVar(&s.builder, "builder", localBuilder, "URI of who builds, in the provenance")
+	flag.StringVar(&s.predicateOf, "predicate-of", "", "print only the predicate of the statement in this file")
 	flag.Parse()
 	return s
 }
 
 func run(ctx context.Context, s settings) error {
-	at, err := committed(ctx, s.source)
+	if s.predicateOf != "" {
+		return printPredicate(s.predicateOf)
+	}
+	from, err := readCommit(ctx, s.source)
 	if err != nil {
 		return err
 	}
-	published, err := writeImages(s.images, s.output, at)
+	published, err := writeImages(s.images, s.output, from.time)
 	if err != nil {
 		return err
 	}
-	if err := writeChart(ctx, s, at, published); err != nil {
+	if err := writeChart(ctx, s, from.time, published); err != nil {
 		return err
 	}
 	if err := writeNotes(s); err != nil {
 		return err
 	}
-	return writeSums(s.output)
+	if err := writeSums(s.output); err != nil {
+		return err
+	}
+	return writeProvenance(ctx, s, from, published)
 }
 
 // write writes a file of the release.

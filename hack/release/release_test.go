@@ -144,6 +144,22 @@ func TestSums(t *testing.T) {
 	}
 }
 
+// TestSubjects checks that the provenance is about all files and images.
+func TestSubjects(t *testing.T) {
+	output := t.TempDir()
+	writeFile(t, filepath.Join(output, "b"), "")
+	writeFile(t, filepath.Join(output, sumsFile), "")
+	got, err := subjects(output, []image{{repository: "ghcr.io/configbutler/slipstream", digest: digest}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	empty := map[string]string{"sha256": strings.TrimPrefix(digest, "sha256:")}
+	want := []resource{{Name: sumsFile, Digest: empty}, {Name: "b", Digest: empty}, {Name: "ghcr.io/configbutler/slipstream", Digest: empty}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // contents returns the files of a folder.
 func contents(t *testing.T, folder string) map[string]string {
 	t.Helper()

@@ -13,17 +13,23 @@ import (
 	"time"
 )
 
-// committed returns the time of the commit, which all files in archives have.
-func committed(ctx context.Context, source string) (time.Time, error) {
-	text, err := output(ctx, source, "git", "show", "--no-patch", "--format=%cI", "HEAD")
+// commit is what a release is built from. Its time is that of all files in archives.
+type commit struct {
+	id   string
+	time time.Time
+}
+
+func readCommit(ctx context.Context, source string) (commit, error) {
+	output, err := output(ctx, source, "git", "show", "--no-patch", "--format=%H %cI", "HEAD")
 	if err != nil {
-		return time.Time{}, err
+		return commit{}, err
 	}
-	at, err := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
+	id, text, _ := strings.Cut(strings.TrimSpace(string(output)), " ")
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read the time of the commit: %w", err)
+		return commit{}, fmt.Errorf("read the time of the commit: %w", err)
 	}
-	return at.UTC(), nil
+	return commit{id: id, time: at.UTC()}, nil
 }
 
 // output runs a program in a folder and returns what it prints. Its messages are those of this command.

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// sumsFile has the checksums of all files of a release except itself.
+// sumsFile has the checksums of all files of a release except itself and the provenance, which is about it.
 const sumsFile = "SHA256SUMS"
 
 // file is a file of a release.

@@ -40,6 +40,7 @@ func TestRelease(t *testing.T) {
 	b := newRelease(t)
 	t.Run("SameFromAnotherClone", b.testSame)
 	t.Run("Files", b.testFiles)
+	t.Run("Provenance", b.testProvenance)
 	t.Run("Registry", b.testRegistry)
 }
 
@@ -145,7 +146,7 @@ func (b *built) testSame(t *testing.T) {
 	b.make(t, clone, "release")
 	first := sums(t, b.dist)
 	for name := range first {
-		if strings.HasSuffix(name, ".sigstore.json") || name == "cosign.pub" {
+		if isSignature(name) {
 			delete(first, name)
 		}
 	}

@@ -16,6 +16,14 @@ import (
 	"testing"
 )
 
+// provenance has no checksum, since it is about all files with one. Its signature is in an attestation.
+const provenance = "provenance.intoto.json"
+
+// isSignature reports whether a file is a signature or the key.
+func isSignature(name string) bool {
+	return strings.HasSuffix(name, ".sigstore.json") || name == "cosign.pub"
+}
+
 // sums returns the SHA-256 of all files in a folder.
 func sums(t *testing.T, folder string) map[string]string {
 	t.Helper()
@@ -46,7 +54,7 @@ func (b *built) testFiles(t *testing.T) {
 		listed[name] = sum
 	}
 	for name, sum := range sums(t, b.dist) {
-		if strings.HasSuffix(name, ".sigstore.json") || name == "cosign.pub" {
+		if isSignature(name) || name == provenance {
 			continue
 		}
 		if name != "SHA256SUMS" && listed[name] != sum {
@@ -92,8 +100,15 @@ func (b *built) testRegistry(t *testing.T) {
 		if err := b.verify(t, "verify", artifact); err != nil {
 			t.Errorf("%s: %v", artifact, err)
 		}
-		if err := b.verify(t, "verify", b.pushFlipped(t, artifact)); err == nil {
+		if err := b.verify(t, "verify-attestation", "--type", "slsaprovenance1", artifact); err != nil {
+			t.Errorf("provenance of %s: %v", artifact, err)
+		}
+		flipped := b.pushFlipped(t, artifact)
+		if err := b.verify(t, "verify", flipped); err == nil {
 			t.Errorf("%s is valid after a bit was flipped", artifact)
+		}
+		if err := b.verify(t, "verify-attestation", "--type", "slsaprovenance1", flipped); err == nil {
+			t.Errorf("the provenance of %s is valid after a bit was flipped", artifact)
 		}
 		manifest := do(t, b.folder, b.crane, "manifest", artifact)
 		for _, digest := range regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindAllString(manifest, -1) {
