@@ -52,7 +52,7 @@ func Make(ctx context.Context, module, folder string, name Name) (*Image, error)
 	if output, err := command.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("failed to build the image: %w\n%s", err, output)
 	}
-	image, err := unpack(filepath.Join(name.folder(folder), "layout"), filepath.Join(folder, "root"))
+	image, err := Unpack(filepath.Join(name.folder(folder), "layout"), filepath.Join(folder, "root"))
 	if err != nil {
 		return nil, fmt.Errorf("failed to unpack the image: %w", err)
 	}
@@ -75,8 +75,8 @@ type manifest struct {
 	} `json:"config"`
 }
 
-// unpack unpacks the only image of the layout's first entry.
-func unpack(layout, root string) (*Image, error) {
+// Unpack unpacks the only image of the layout's first entry into the new folder root.
+func Unpack(layout, root string) (*Image, error) {
 	var top, index, image, config manifest
 	if err := read(filepath.Join(layout, "index.json"), &top); err != nil {
 		return nil, err

@@ -1,6 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package release
 
 import (
@@ -42,6 +44,7 @@ func TestRelease(t *testing.T) {
 	t.Run("Files", b.testFiles)
 	t.Run("Provenance", b.testProvenance)
 	t.Run("Registry", b.testRegistry)
+	t.Run("Install", b.testInstall)
 }
 
 func newRelease(t *testing.T) *built {
@@ -100,7 +103,7 @@ func commit(t *testing.T, clone, message string) {
 func (b *built) make(t *testing.T, clone, target string, variables ...string) {
 	t.Helper()
 	do(t, clone, "make", append([]string{
-		target, "VERSION=" + b.version, "IMAGE_ARCHES=" + runtime.GOARCH, "PLUGIN_PLATFORMS=" + runtime.GOOS + "/" + runtime.GOARCH,
+		target, "VERSION=" + b.version, "IMAGE_ARCHES=" + runtime.GOARCH, "PLUGIN_PLATFORMS=linux/" + runtime.GOARCH,
 	}, variables...)...)
 }
 

@@ -1,6 +1,8 @@
 // Copyright The Slipstream Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build linux
+
 package release
 
 import (
