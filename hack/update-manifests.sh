@@ -3,7 +3,8 @@
 # Copyright The Slipstream Authors.
 # SPDX-License-Identifier: Apache-2.0
 
-# Generates the schema of the chart's values, which has all flags of the server, and renders the chart:
+# Generates the schema of the chart's values, which has all flags of the server, and the table of values in its README, and renders the
+# chart:
 # artifacts/install.yaml with its default values, for users without helm, and test/devcluster/install.yaml with the
 # permissions of development clusters.
 
@@ -16,6 +17,8 @@ trap 'rm -rf "${scratch}"' EXIT
 
 go run ./hack/chartschema charts/slipstream > "${scratch}/schema"
 cp "${scratch}/schema" charts/slipstream/values.schema.json
+go run ./hack/chartschema -readme charts/slipstream > "${scratch}/readme"
+cp "${scratch}/readme" charts/slipstream/README.md
 
 helm=$(go run ./hack/dev tool helm)
 

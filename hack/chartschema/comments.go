@@ -17,16 +17,25 @@ import (
 // describe sets the descriptions of the schema's properties to the comments in values.yaml. It returns an error if either
 // has a value that the other lacks.
 func describe(chart string, schema object) error {
-	content, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	values, err := readValues(chart)
 	if err != nil {
 		return err
 	}
+	definitions, _ := schema["definitions"].(object)
+	return describeProperties("", values, schema, definitions)
+}
+
+// readValues returns the map in values.yaml, with its comments.
+func readValues(chart string) (*yaml.Node, error) {
+	content, err := os.ReadFile(filepath.Join(chart, "values.yaml"))
+	if err != nil {
+		return nil, err
+	}
 	var values yaml.Node
 	if err := yaml.Unmarshal(content, &values); err != nil {
-		return fmt.Errorf("read values.yaml: %w", err)
+		return nil, fmt.Errorf("read values.yaml: %w", err)
 	}
-	definitions, _ := schema["definitions"].(object)
-	return describeProperties("", values.Content[0], schema, definitions)
+	return values.Content[0], nil
 }
 
 // describeProperties does this for the keys of one map of values.yaml. An empty map has no comments for its keys.
@@ -43,7 +52,7 @@ func describeProperties(prefix string, values *yaml.Node, schema, definitions ob
 			return fmt.Errorf("values.yaml has %s%s, and schema.yaml does not", prefix, key.Value)
 		}
 		documented[key.Value] = true
-		properties[key.Value] = described(property, definitions, key.HeadComment)
+		properties[key.Value] = described(property, definitions, comment(key.HeadComment))
 		if err := describeProperties(prefix+key.Value+".", value, property, definitions); err != nil {
 			return err
 		}
@@ -53,20 +62,25 @@ func describeProperties(prefix string, values *yaml.Node, schema, definitions ob
 
 // described returns the schema of a property with a description. A reference is inlined, since other keywords next to it
 // are ignored.
-func described(property, definitions object, comment string) object {
-	if comment == "" {
+func described(property, definitions object, description string) object {
+	if description == "" {
 		return property
 	}
 	if name, ok := property["$ref"].(string); ok {
 		definition, _ := definitions[path.Base(name)].(object)
 		property = maps.Clone(definition)
 	}
-	lines := strings.Split(comment, "\n")
+	property["description"] = description
+	return property
+}
+
+// comment returns the text of a comment in one line.
+func comment(text string) string {
+	lines := strings.Split(text, "\n")
 	for number, line := range lines {
 		lines[number] = strings.TrimPrefix(strings.TrimPrefix(line, "#"), " ")
 	}
-	property["description"] = strings.Join(lines, " ")
-	return property
+	return strings.Join(lines, " ")
 }
 
 // checkDocumented returns an error for a property that is not in values.yaml, unless schema.yaml describes it.

@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command chartschema prints the JSON schema of the chart's values. Its structure is in schema.yaml, the descriptions are
-// the comments of the chart's values.yaml, and the flags are those of the server.
+// the comments of the chart's values.yaml, and the flags are those of the server. With -readme it prints the chart's README instead, with
+// a table of the values.
 package main
 
 import (
 	_ "embed"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 
@@ -21,12 +23,18 @@ var shape []byte
 type object = map[string]any
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: chartschema CHART")
+	readme := flag.Bool("readme", false, "print the README")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		fmt.Fprintln(os.Stderr, "usage: chartschema [-readme] CHART")
 		os.Exit(2)
 	}
-	if err := printSchema(os.Args[1]); err != nil {
-		fmt.Fprintf(os.Stderr, "failed to print the schema of values: %v\n", err)
+	write := printSchema
+	if *readme {
+		write = printReadme
+	}
+	if err := write(flag.Arg(0)); err != nil {
+		fmt.Fprintf(os.Stderr, "failed to describe the values: %v\n", err)
 		os.Exit(1)
 	}
 }
