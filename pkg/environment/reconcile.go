@@ -80,7 +80,7 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 	next := r.enqueueStart(r.state.schedule().next())
 	if err := r.conclude(ctx, before, next); err != nil {
 		if next.record != nil {
-			r.environments.starter.starts.undo(nameOf(r.state.environment))
+			r.environments.starter.undo(nameOf(r.state.environment))
 		}
 		return again, err
 	}

@@ -56,6 +56,13 @@ func (s *starter) execute(ctx context.Context, begun syncer.Job) (pause time.Dur
 	return 0
 }
 
+// undo takes back a start, and enqueues the environments that can start because of that.
+func (s *starter) undo(name types.NamespacedName) {
+	for _, other := range s.starts.undo(name) {
+		s.queue.Add(other)
+	}
+}
+
 // leaveQueue removes an environment from the start queue, and enqueues those that can start because of that.
 func (s *starter) leaveQueue(name types.NamespacedName) {
 	for _, other := range s.starts.leave(name) {

@@ -64,8 +64,12 @@ func (q *startQueue) tryStart(name types.NamespacedName, since time.Time, most i
 	return false, again
 }
 
-// insert queues an environment by the time of its request.
+// insert queues an environment by the time of its request, behind those with the same time. One that waits already keeps its place: times
+// are in seconds, and if each that tries went behind the others of its second, none of them would ever be one of the first.
 func (q *startQueue) insert(w waiting) {
+	if slices.ContainsFunc(q.waiting, func(other waiting) bool { return other.name == w.name && other.since.Equal(w.since) }) {
+		return
+	}
 	q.waiting = slices.DeleteFunc(q.waiting, func(other waiting) bool { return other.name == w.name })
 	at := slices.IndexFunc(q.waiting, func(other waiting) bool { return other.since.After(w.since) })
 	if at < 0 {
@@ -94,16 +98,16 @@ func (q *startQueue) end(name types.NamespacedName) []types.NamespacedName {
 	return q.front()
 }
 
-// undo takes back a start that tryStart has allowed.
-func (q *startQueue) undo(name types.NamespacedName) {
+// undo takes back a start that tryStart has allowed. It returns the environments that can try again because of that.
+func (q *startQueue) undo(name types.NamespacedName) []types.NamespacedName {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if at, ok := q.running[name]; ok {
-		delete(q.running, name)
-		if i := slices.Index(q.begun, at); i >= 0 {
-			q.begun = slices.Delete(q.begun, i, i+1)
-		}
+	at := q.running[name]
+	delete(q.running, name)
+	if i := slices.Index(q.begun, at); i >= 0 {
+		q.begun = slices.Delete(q.begun, i, i+1)
 	}
+	return q.front()
 }
 
 // front returns the first environments in the queue.

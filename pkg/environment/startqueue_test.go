@@ -77,9 +77,36 @@ func TestQueueStartsTheFirst(t *testing.T) {
 	if next := l.leave(numbered(9)); next != nil {
 		t.Errorf("next after an unknown one = %v", next)
 	}
-	l.undo(numbered(2))
+	if next := l.undo(numbered(2)); !slices.Equal(next, []types.NamespacedName{numbered(3), numbered(4)}) {
+		t.Errorf("next after a start that was undone = %v", next)
+	}
 	if ok, _ := l.tryStart(numbered(3), noon.Add(3), 1); !ok {
 		t.Error("a start that was undone counts")
+	}
+}
+
+// TestRetriesKeepTheirPlace checks that the first environments in the queue can start, even if all of them were requested in one second and
+// the others have tried in the meantime.
+func TestRetriesKeepTheirPlace(t *testing.T) {
+	l := newStartQueue(clocktesting.NewFakePassiveClock(noon))
+	const all = 3 * maxRuns
+	for i := range all {
+		l.tryStart(numbered(i), noon, 1000)
+	}
+	for first := maxRuns; first < all; first += maxRuns {
+		for i := first; i < all; i++ {
+			if ok, _ := l.tryStart(numbered(i), noon, 1000); ok {
+				t.Fatalf("%d was started while %d syncs run", i, maxRuns)
+			}
+		}
+		for i := first - maxRuns; i < first; i++ {
+			l.end(numbered(i))
+		}
+		for i := all - 1; i >= first; i-- {
+			if ok, _ := l.tryStart(numbered(i), noon, 1000); ok != (i < first+maxRuns) {
+				t.Fatalf("after %d syncs: %d: %t", first, i, ok)
+			}
+		}
 	}
 }
 
