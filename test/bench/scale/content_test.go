@@ -24,8 +24,9 @@ import (
 const (
 	// source is the namespace of the workloads, and of the catalog and the environments.
 	source = "production"
-	// creators is the number of concurrent clients that create environments.
-	creators = 16
+	// creators is the number of concurrent clients that create environments, and request their syncs. A request waits until its sync has
+	// started.
+	creators = 64
 )
 
 // deployment is a workload of the source. It has no Pods.
@@ -86,10 +87,26 @@ func (s *testCluster) createEnvironments(b *testing.B) {
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)
 	}
+	eventually(b, "every environment is synced", func(ctx context.Context) error {
+		all, err := s.slipstream.ConfigbutlerV1alpha1().Environments(source).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		synced := 0
+		for i := range all.Items {
+			if all.Items[i].Status.AppliedRevision > 0 {
+				synced++
+			}
+		}
+		if synced < *environments {
+			return fmt.Errorf("%d of %d are synced", synced, *environments)
+		}
+		return nil
+	})
 	b.Logf("%d environments were created and synced in %v", *environments, time.Since(began).Round(time.Second))
 }
 
-// createEnvironment creates an environment with a namespace of the same name, and waits for its first sync.
+// createEnvironment creates an environment with a namespace of the same name, and requests its first sync.
 func (s *testCluster) createEnvironment(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if _, err := s.cluster.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
@@ -103,28 +120,17 @@ func (s *testCluster) createEnvironment(ctx context.Context, name string) error 
 	if err != nil {
 		return err
 	}
-	var record string
 	err = wait.PollUntilContextTimeout(ctx, time.Second, caughtUp, true, func(ctx context.Context) (bool, error) {
 		found, err := api.Environments(source).Get(ctx, name, metav1.GetOptions{})
-		if err != nil || found.Status.ObservedGeneration == 0 {
-			return false, err
-		}
-		response, err := api.Environments(source).Sync(ctx, name, &v1alpha1.SyncRequest{}, metav1.CreateOptions{})
-		if err == nil && len(response.Status.SyncStatuses) > 0 {
-			record = response.Status.SyncStatuses[0]
-		}
-		return record != "", err
+		return err == nil && found.Status.ObservedGeneration > 0, err
 	})
 	if err != nil {
+		return fmt.Errorf("wait until %s is known: %w", name, err)
+	}
+	if _, err = api.Environments(source).Sync(ctx, name, &v1alpha1.SyncRequest{}, metav1.CreateOptions{}); err != nil {
 		return fmt.Errorf("sync %s: %w", name, err)
 	}
-	return wait.PollUntilContextTimeout(ctx, time.Second, caughtUp, true, func(ctx context.Context) (bool, error) {
-		found, err := api.SyncStatuses(source).Get(ctx, record, metav1.GetOptions{})
-		if err == nil && found.Status.State == v1alpha1.SyncStateFailed {
-			err = fmt.Errorf("sync of %s failed: %+v", name, found.Status.Error)
-		}
-		return err == nil && found.Status.State == v1alpha1.SyncStateCompleted, err
-	})
+	return nil
 }
 
 // createPipelines creates pipelines to a receiver, and waits until each has sent everything.
