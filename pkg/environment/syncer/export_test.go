@@ -24,6 +24,12 @@ func (s *SharedReads) Read(
 	return shared(ctx, &s.reads, after, key, read)
 }
 
+// Keep has a text kept as what a read has returned.
+func (s *SharedReads) Keep(ctx context.Context, key string, text *string) error {
+	_, err := shared(ctx, &s.reads, s.Now(), key, func(context.Context) (*string, error) { return text, nil })
+	return err
+}
+
 // Kept returns the number and the size of the reads that are kept.
 func (s *SharedReads) Kept() (number int, size int64) {
 	s.reads.mu.Lock()

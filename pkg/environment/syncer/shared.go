@@ -5,6 +5,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"math"
 	"reflect"
 	"sync"
@@ -36,11 +37,12 @@ type sharedReads struct {
 // sharedRead is one read.
 type sharedRead struct {
 	began Moment
-	// done is closed when the read has ended. value and err are set before, and size if the value is kept.
+	// done is closed when the read has ended. value and err are set before.
 	done  chan struct{}
 	value any
 	err   error
-	size  int64
+	// size is set if the value is kept.
+	size int64
 }
 
 // now returns a moment after all reads that have begun, and before all others.
@@ -63,19 +65,31 @@ func shared[V any](
 	for {
 		r, isNew := s.join(key, after)
 		if isNew {
-			value, err = read(ctx)
-			s.end(key, r, value, err)
-			return value, err
+			return carryOut(ctx, s, key, r, read)
 		}
 		select {
 		case <-r.done:
 		case <-ctx.Done():
 			return value, ctx.Err()
 		}
-		if known, ok := r.value.(V); ok && r.err == nil {
-			return known, nil
+		if r.err == nil {
+			value, _ = r.value.(V) // Each key has values of one type only.
+			return value, nil
 		}
 	}
+}
+
+// errGivenUp is the error of a read that panics.
+var errGivenUp = errors.New("the read was given up")
+
+// carryOut carries out a read, and ends it, even if it panics.
+func carryOut[V any](
+	ctx context.Context, s *sharedReads, key string, r *sharedRead, read func(ctx context.Context) (V, error),
+) (value V, err error) {
+	err = errGivenUp
+	defer func() { s.end(key, r, value, err) }()
+	value, err = read(ctx)
+	return value, err
 }
 
 // join returns the read of a key that began after a moment. If isNew, the caller carries it out.
@@ -97,6 +111,7 @@ func (s *sharedReads) join(key string, after Moment) (r *sharedRead, isNew bool)
 
 // end ends a read. Its value is kept for a while, and errors are not.
 func (s *sharedReads) end(key string, r *sharedRead, value any, err error) {
+	size := sizeOf(reflect.ValueOf(value))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.value, r.err = value, err
@@ -108,18 +123,19 @@ func (s *sharedReads) end(key string, r *sharedRead, value any, err error) {
 		s.reads.Remove(key)
 		return
 	}
-	r.size = sizeOf(reflect.ValueOf(value))
-	for s.size += r.size; s.size > maxSharedBytes; {
+	r.size = size
+	for s.size += size; s.size > maxSharedBytes; {
 		s.reads.RemoveOldest()
 	}
-	time.AfterFunc(sharedFor, func() { s.drop(key, r) })
+	began := r.began // The timer must not refer to the value, which can be dropped long before.
+	time.AfterFunc(sharedFor, func() { s.drop(key, began) })
 }
 
-// drop drops a read.
-func (s *sharedReads) drop(key string, r *sharedRead) {
+// drop drops the read of a key that began at a moment.
+func (s *sharedReads) drop(key string, began Moment) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if latest, _ := s.reads.Peek(key); latest == r {
+	if latest, known := s.reads.Peek(key); known && latest.began == began {
 		s.reads.Remove(key)
 	}
 }

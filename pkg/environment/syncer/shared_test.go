@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/configbutler/slipstream/pkg/environment/syncer"
 )
@@ -52,6 +54,38 @@ func TestFailuresAreNotShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.is(t, at, "a", "a1", 1)
+}
+
+// TestPanicsEndReads checks that nothing waits for a read that has panicked.
+func TestPanicsEndReads(t *testing.T) {
+	var r reads
+	at := r.Now()
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("there was no panic")
+			}
+		}()
+		_, _ = r.Read(t.Context(), at, "a", func(context.Context) (string, error) { panic("no") })
+	}()
+	r.is(t, at, "a", "a1", 1)
+}
+
+// TestDroppedReadsAreFreed checks that nothing refers to what is not kept, long before it would have expired.
+func TestDroppedReadsAreFreed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var r syncer.SharedReads
+		text := new(string)
+		*text = strings.Repeat("x", syncer.MaxSharedBytes)
+		dropped := weak.Make(text)
+		if err := r.Keep(t.Context(), "a", text); err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		if dropped.Value() != nil {
+			t.Error("a read that is not kept still takes memory")
+		}
+	})
 }
 
 // TestReadsInProgressAreShared has callers that wait for a read that began after their moments, and one that must not: its moment is later.
