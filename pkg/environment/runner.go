@@ -26,8 +26,8 @@ const (
 	// and 200 dependencies makes about 1200 requests, a quarter of which read.
 	requestsPerSecond = 200
 	requestBurst      = 400
-	// readsPerSecond and readBurst limit the requests that read what plans are made from. A plan makes about 20: after a start, each
-	// environment is planned, and syncs must not wait for that.
+	// readsPerSecond and readBurst limit the requests that read what plans and syncs are made from. A plan makes about 20, and after a start,
+	// each environment is planned: with the limit of writes, a thousand plans took two minutes, and syncs could not write meanwhile.
 	readsPerSecond = 1000
 	readBurst      = 1000
 	// concurrency is how many requests a sync has in flight.
