@@ -5296,7 +5296,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestOptions(ref common.ReferenceC
 					},
 					"at": {
 						SchemaProps: spec.SchemaProps{
-							Description: "at is when the objects were as they are returned: a time (RFC 3339), a duration before now such as 24h, the hash of a commit of the destination's branch in hexadecimal with at least 7 digits, or the name of a Change with its namespace, as NAMESPACE/NAME. A commit or Change followed by ^ is the state before it. Empty means now: the tip of the branch. Git has the times of commits in seconds: commits of the second that a time with a fraction is within do not count.",
+							Description: "at is when the objects were as they are returned: a time (RFC 3339), a duration before now such as 24h, the hash of a commit of the destination's branch in hexadecimal with at least 7 digits, or the name of a Change with its namespace, as NAMESPACE/NAME. A commit or Change followed by ^ is the state before it. Empty means now: the tip of the branch. Git has the times of commits in seconds: commits of the second that a time with a fraction is within do not count. With a duration, the commits of the second that it leads to count.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -18,6 +18,7 @@ type ManifestOptions struct {
 	// commit of the destination's branch in hexadecimal with at least 7 digits, or the name of a Change with its namespace, as
 	// NAMESPACE/NAME. A commit or Change followed by ^ is the state before it. Empty means now: the tip of the branch.
 	// Git has the times of commits in seconds: commits of the second that a time with a fraction is within do not count.
+	// With a duration, the commits of the second that it leads to count.
 	// +optional
 	At string `json:"at,omitempty"`
 	// resource selects the objects of a type: the plural, with the group unless it is empty, such as deployments.apps or
