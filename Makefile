@@ -181,6 +181,8 @@ PARTNERS = ./test/partners/...
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
+	@# Building them beside tests would take minutes of their time.
+	@for tool in cosign crane helm; do bin/dev tool "$$tool" > /dev/null || exit 1; done
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
