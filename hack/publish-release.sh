@@ -52,9 +52,9 @@ with_key() {
 # sign_files signs each file, the list of checksums and the provenance, and writes the public key.
 sign_files() {
   local file
-  while read -r _ file; do
+  while read -r _ file <&3; do
     with_key sign-blob --bundle "${folder}/${file}.sigstore.json" "${folder}/${file}"
-  done < "${folder}/SHA256SUMS"
+  done 3< "${folder}/SHA256SUMS"
   with_key sign-blob --bundle "${folder}/SHA256SUMS.sigstore.json" "${folder}/SHA256SUMS"
   with_key attest-blob --bundle "${folder}/provenance.sigstore.json" --statement "${folder}/provenance.intoto.json"
   "${cosign}" public-key --key "${key}" > "${folder}/cosign.pub"
