@@ -90,13 +90,13 @@ func tagged(t *testing.T, root, clone string) string {
 	write(t, changes, strings.Replace(read(t, changes), "## "+found[1]+", not released yet", "## "+found[1]+", 2026-12-01", 1))
 	do(t, clone, "git", "add", "--all")
 	commit(t, clone, "Release")
-	do(t, clone, "git", "tag", "--force", found[1])
+	do(t, clone, "git", "-c", "tag.gpgSign=false", "tag", "--force", found[1])
 	return found[1]
 }
 
 func commit(t *testing.T, clone, message string) {
 	t.Helper()
-	do(t, clone, "git", "-c", "user.name=Jane", "-c", "user.email=jane@example.com", "-c", "commit.gpgSign=false", "commit", "--quiet", "--allow-empty", "-m", message)
+	do(t, clone, "git", "-c", "user.name=Jane", "-c", "user.email=jane@example.com", "-c", "commit.gpgSign=false", "-c", "core.hooksPath=/dev/null", "commit", "--quiet", "--allow-empty", "-m", message)
 }
 
 // make runs a target of make for the release, with only the architecture of the test.

@@ -55,7 +55,18 @@ func (b *built) testFiles(t *testing.T) {
 		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
 		listed[name] = sum
 	}
-	for name, sum := range sums(t, b.dist) {
+	there := sums(t, b.dist)
+	for name := range listed {
+		if there[name] == "" {
+			t.Errorf("SHA256SUMS has %s, which is not there", name)
+		}
+	}
+	for _, name := range []string{"install.yaml", "slipstream.yaml", "release-notes.md", "slipstream.oci.tar", "slipstream-dashboard.oci.tar"} {
+		if listed[name] == "" {
+			t.Errorf("SHA256SUMS does not have %s", name)
+		}
+	}
+	for name, sum := range there {
 		if isSignature(name) || name == provenance {
 			continue
 		}
@@ -113,10 +124,14 @@ func (b *built) testRegistry(t *testing.T) {
 			t.Errorf("the provenance of %s is valid after a bit was flipped", artifact)
 		}
 		manifest := do(t, b.folder, b.crane, "manifest", artifact)
-		for _, digest := range regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindAllString(manifest, -1) {
-			if !strings.Contains(manifest, "image.index") {
-				continue // The layers of the chart.
-			}
+		if !strings.Contains(manifest, "image.index") {
+			continue // The chart has only layers.
+		}
+		images := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindAllString(manifest, -1)
+		if len(images) == 0 {
+			t.Errorf("%s has no image", artifact)
+		}
+		for _, digest := range images {
 			repository, _, _ := strings.Cut(artifact, "@")
 			if err := b.verify(t, "verify", repository+"@"+digest); err != nil {
 				t.Errorf("the image for one architecture: %v", err)
