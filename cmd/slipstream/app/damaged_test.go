@@ -34,6 +34,9 @@ func TestMain(m *testing.M) {
 	if arguments := os.Getenv(programArguments); arguments != "" {
 		os.Exit(runProgram(context.Background(), strings.Split(arguments, "\n")))
 	}
+	if os.Getenv(hostileLogs) != "" {
+		os.Exit(logHostileNames(context.Background()))
+	}
 	os.Exit(m.Run())
 }
 
