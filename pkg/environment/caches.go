@@ -4,6 +4,8 @@
 package environment
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -29,6 +31,13 @@ func (c *caches) environments() []*v1alpha1.Environment {
 func (c *caches) environmentsBy(index, key string) []*v1alpha1.Environment {
 	objects, _ := c.informers.Environments().Informer().GetIndexer().ByIndex(index, key)
 	return as[*v1alpha1.Environment](objects)
+}
+
+// relatedTo returns the other environments of the namespace that have the same target.
+func (c *caches) relatedTo(e *v1alpha1.Environment) []*v1alpha1.Environment {
+	return slices.DeleteFunc(c.environmentsBy(byTarget, targetOf(e)), func(other *v1alpha1.Environment) bool {
+		return other.UID == e.UID || other.Namespace != e.Namespace
+	})
 }
 
 // baseOf returns the base environment of an environment, nil if it has none or it does not exist.

@@ -112,7 +112,9 @@ func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environm
 		return err
 	}
 	if next.record != nil {
-		r.environments.starter.begin(ctx, newJob(r.state.environment, records))
+		job := newJob(r.state.environment, records)
+		job.Request.Related = r.environments.caches.relatedTo
+		r.environments.starter.begin(ctx, job)
 	}
 	return nil
 }
@@ -124,6 +126,7 @@ func (r *reconciliation) currentOffer() *offer {
 	}
 	e, name := r.state.environment, nameOf(r.state.environment)
 	request := newOfferRequest(e, r.state.catalog, r.state.notCopied)
+	request.sync.Related = r.environments.caches.relatedTo
 	request.runs, request.source = r.environments.starter.runs.count(e.UID), r.environments.sources.count(name)
 	request.target = r.environments.caches.hasTarget(e)
 	if count, _ := r.workloads(); count != nil {

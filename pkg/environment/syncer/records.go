@@ -25,8 +25,8 @@ func (r *stateReading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error
 	})
 }
 
-// records reads the dependency records of the environment, and the other environments with the same target. Those are always in the
-// same namespace.
+// records reads the dependency records of the environment, and finds the other environments with the same target. Those are always in
+// the same namespace.
 func (r *stateReading) records(ctx context.Context) error {
 	namespace := r.state.Environment.Namespace
 	dependencies, err := r.reader.Slipstream.EnvironmentDependencies(namespace).List(ctx, metav1.ListOptions{
@@ -40,30 +40,25 @@ func (r *stateReading) records(ctx context.Context) error {
 			r.state.Index = append(r.state.Index, dependencies.Items[i].Status)
 		}
 	}
-	environments, err := r.environments(ctx, namespace)
-	if err != nil {
-		return err
-	}
-	for i := range environments {
-		other := &environments[i]
-		if other.UID != r.state.Environment.UID && other.Spec.TargetNamespace == r.state.Environment.Spec.TargetNamespace {
-			r.state.Related = append(r.state.Related, other)
-		}
-	}
-	return nil
+	r.state.Related, err = r.related(ctx)
+	return err
 }
 
-// environments reads the environments of a namespace.
-func (r *stateReading) environments(ctx context.Context, namespace string) ([]v1alpha1.Environment, error) {
-	return shared(ctx, &r.reader.shared, r.since, "environments "+namespace, func(ctx context.Context) ([]v1alpha1.Environment, error) {
-		list, err := r.reader.Slipstream.Environments(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("list Environments in %s: %w", namespace, err)
+// related returns the other environments with the same target.
+func (r *stateReading) related(ctx context.Context) ([]*v1alpha1.Environment, error) {
+	environment := r.state.Environment
+	if r.request.Related != nil {
+		return r.request.Related(environment), nil
+	}
+	list, err := r.reader.Slipstream.Environments(environment.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list Environments in %s: %w", environment.Namespace, err)
+	}
+	var related []*v1alpha1.Environment
+	for i := range list.Items {
+		if other := &list.Items[i]; other.UID != environment.UID && other.Spec.TargetNamespace == environment.Spec.TargetNamespace {
+			related = append(related, other)
 		}
-		for i := range list.Items {
-			list.Items[i].Status = v1alpha1.EnvironmentStatus{} // Plans of other environments do not depend on it.
-			list.Items[i].ManagedFields = nil
-		}
-		return list.Items, nil
-	})
+	}
+	return related, nil
 }

@@ -60,7 +60,7 @@ type Revisions interface {
 
 // Read reads the state that a sync for the request starts from.
 func (r *StateReader) Read(ctx context.Context, request Request) (plan.Input, error) {
-	reading := &stateReading{reader: r, requester: request.Requester, since: request.Since, state: &plan.Input{
+	reading := &stateReading{reader: r, request: request, since: request.Since, state: &plan.Input{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
 		Now: metav1.NewTime(r.Clock.Now()), DeniedObjects: map[plan.Key]plan.Denial{},
 	}}
@@ -76,9 +76,9 @@ func (r *StateReader) Read(ctx context.Context, request Request) (plan.Input, er
 
 // stateReading is one state while it is being read.
 type stateReading struct {
-	reader    *StateReader
-	state     *plan.Input
-	requester *access.Holder
+	reader  *StateReader
+	state   *plan.Input
+	request Request
 	// since is the moment after which what the environment has in common with others was read.
 	since Moment
 	// versions are the API versions in which objects of the target are read: those of the desired workloads and of what was applied.

@@ -277,6 +277,11 @@ func TestFamilyAndBase(t *testing.T) {
 	if len(input.Related) != 1 || input.Related[0].Name != "branch" {
 		t.Errorf("related environments = %v", input.Related)
 	}
+	request := s.request()
+	request.Related = func(*v1alpha1.Environment) []*v1alpha1.Environment { return []*v1alpha1.Environment{other} }
+	if input := s.input(request); !slices.Equal(input.Related, []*v1alpha1.Environment{other}) {
+		t.Errorf("related environments = %v, want those of the request", input.Related)
+	}
 	if diff := cmp.Diff(map[plan.Key]*unstructured.Unstructured{plan.KeyOf(applied): applied}, input.Base); diff != "" {
 		t.Errorf("base (-want +got):\n%s", diff)
 	}

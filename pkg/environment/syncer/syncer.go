@@ -77,6 +77,9 @@ type Request struct {
 	// Requester is the user who must be allowed to read what the catalog's editor does not share, and to write what the plan writes.
 	// It is required in ModeSync.
 	Requester *access.Holder
+	// Related returns the other environments with the same target from a cache. What it returns is not modified. If it is nil, the
+	// environments of the namespace are listed, at a cost that grows with their number.
+	Related func(*v1alpha1.Environment) []*v1alpha1.Environment
 
 	Mode Mode
 	// Since is a moment after the changes that the plan must contain. What other plans have read of the source after it is used again. If

@@ -40,7 +40,7 @@ func (r *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog
 // permissions may have changed since the request, for example while it waited for a sync window. A refresh also copies what patches
 // referred to when the environment was last synced.
 func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
-	if r.requester == nil {
+	if r.request.Requester == nil {
 		return nil
 	}
 	permissions := access.OfCopying(r.state.Environment, catalog)
@@ -52,7 +52,7 @@ func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.App
 		}
 	}
 	for of, permission := range permissions {
-		if err := r.reader.withholdUnless(ctx, r.state.Denied, of, *r.requester, permission); err != nil {
+		if err := r.reader.withholdUnless(ctx, r.state.Denied, of, *r.request.Requester, permission); err != nil {
 			return err
 		}
 	}
@@ -74,10 +74,10 @@ func (r *stateReading) included(ctx context.Context, catalog *v1alpha1.AppCatalo
 			r.state.DeniedObjects[key] = plan.Denial{Reason: v1alpha1.ReasonRefused, Message: why}
 			continue
 		}
-		if r.requester == nil {
+		if r.request.Requester == nil {
 			continue
 		}
-		why, withheld, err := r.reader.review(ctx, *r.requester, permission)
+		why, withheld, err := r.reader.review(ctx, *r.request.Requester, permission)
 		if err != nil {
 			return err
 		}
