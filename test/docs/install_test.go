@@ -68,19 +68,10 @@ func startNode(t *testing.T, cluster *devcluster.Cluster, support string) string
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	running, err := node.Start(t.Context(), node.Options{
+	clustertest.StartNode(t, node.Options{
 		Dir: folder, User: cluster.Admin(), Namespace: devcluster.ServerNamespace, Support: support,
 		Images:  map[string]node.Image{exampleRegistry + ":" + appVersion(t): serverImage(t)},
 		Outside: map[string]string{gitInPods: net.JoinHostPort(git.Hostname(), git.Port())},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		running.Stop()
-		if logs, err := running.Logs(); t.Failed() {
-			t.Logf("%s\n%v", logs, err)
-		}
 	})
 	return folder
 }

@@ -66,19 +66,10 @@ func (s *testCluster) install(t *testing.T) {
 	if found == nil {
 		t.Fatal("artifacts/install.yaml has no image")
 	}
-	s.node, err = node.Start(t.Context(), node.Options{
+	s.node = clustertest.StartNode(t, node.Options{
 		Dir: s.nodeDir, User: s.Admin(), Namespace: devcluster.ServerNamespace, Support: s.support,
 		Images:  map[string]node.Image{found[1]: {Root: s.image.Root, Entrypoint: s.image.Entrypoint}},
 		Outside: map[string]string{gitAddress: strings.TrimPrefix(s.Env(devcluster.EnvGitURL), "http://")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		s.node.Stop()
-		if logs, err := s.node.Logs(); t.Failed() {
-			t.Logf("%s\n%v", logs, err)
-		}
 	})
 	const argument = "- --namespace=slipstream-system\n"
 	manifest := strings.Replace(string(content), argument, argument+"        - --git-allow-insecure\n", 1)

@@ -89,18 +89,9 @@ func (s *testCluster) startNode(t *testing.T, support string, images map[string]
 	t.Helper()
 	folder := t.TempDir()
 	s.claims = filepath.Join(folder, "claims")
-	running, err := node.Start(t.Context(), node.Options{
+	clustertest.StartNode(t, node.Options{
 		Dir: folder, User: s.Admin(), Namespace: namespace, Support: support,
 		Images: images, Outside: s.outside.addresses,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		running.Stop()
-		if logs, err := running.Logs(); t.Failed() {
-			t.Logf("%s\n%v", logs, err)
-		}
 	})
 }
 

@@ -89,19 +89,10 @@ func (b *built) newInstallation(t *testing.T) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	running, err := node.Start(t.Context(), node.Options{
+	clustertest.StartNode(t, node.Options{
 		Dir: t.TempDir(), User: s.Admin(), Namespace: devcluster.ServerNamespace, Support: support,
 		Images:  map[string]node.Image{b.artifacts(t)[0]: {Root: server.Root, Entrypoint: server.Entrypoint}},
 		Outside: map[string]string{gitAddress: strings.TrimPrefix(s.Env(devcluster.EnvGitURL), "http://")},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		running.Stop()
-		if logs, err := running.Logs(); t.Failed() {
-			t.Logf("%s\n%v", logs, err)
-		}
 	})
 	return s
 }
