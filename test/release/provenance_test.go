@@ -51,13 +51,9 @@ func (b *built) testProvenance(t *testing.T) {
 		if err := b.verifyProvenance(t, "provenance.sigstore.json", name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := b.verifyProvenance(t, "provenance.sigstore.json", b.flipped(t, name)); err == nil {
-			t.Errorf("%s is valid after a bit was flipped", name)
-		}
+		isRefused(t, name, b.verifyProvenance(t, "provenance.sigstore.json", b.flipped(t, name)))
 	}
-	if err := b.verifyProvenance(t, b.flippedPayload(t, bundle.Envelope.Payload), "SHA256SUMS"); err == nil {
-		t.Error("the provenance is valid after a bit was flipped")
-	}
+	isRefused(t, "the provenance", b.verifyProvenance(t, b.flippedPayload(t, bundle.Envelope.Payload), "SHA256SUMS"))
 }
 
 func (b *built) verifyProvenance(t *testing.T, bundle, file string) error {
