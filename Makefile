@@ -1,6 +1,6 @@
 # What a release takes from its caller is passed on in the environment, quoted for no shell and read by no make: make itself would expand
 # these before it does anything else.
-$(foreach name,VERSION RELEASE_OUTPUT RELEASE_PUSH RELEASE_KEY,$(if $(findstring $$,$(value $(name))),$(error $(name) must not have a dollar sign)))
+$(foreach name,VERSION RELEASE_OUTPUT RELEASE_PUSH RELEASE_KEY SITE_OUTPUT,$(if $(findstring $$,$(value $(name))),$(error $(name) must not have a dollar sign)))
 
 # The variables of development clusters; `make help` describes them.
 DEV_DIR ?= .dev/cluster
@@ -34,6 +34,8 @@ IMAGE_PUSH ?=
 # The output folder of the archives of the kubectl plugin, and their platforms.
 PLUGIN_OUTPUT ?= bin/plugin
 PLUGIN_PLATFORMS ?= linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64
+# The output folder of the site of the documentation.
+export SITE_OUTPUT ?= bin/site
 # The version of a release, its output folder, the repository to push its images to (nothing is pushed if empty), and the key that signs it,
 # a file or the URI of one in a KMS (nothing is signed if empty).
 export VERSION ?=
@@ -91,6 +93,14 @@ release: ## Build what is published of VERSION, the tag of the commit, into RELE
 .PHONY: release-publish
 release-publish: ## Sign and push what make release has built into RELEASE_OUTPUT, without building it again.
 	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH" "$$RELEASE_KEY"
+
+.PHONY: site
+site: ## Build the site of the documentation into SITE_OUTPUT/VERSION; without VERSION, into SITE_OUTPUT/latest.
+	hack/site.sh "$${VERSION:-latest}" "$$SITE_OUTPUT"
+
+.PHONY: site-versions
+site-versions: ## Build the sites of all releases, from their tags, and of the work tree as latest, into SITE_OUTPUT.
+	hack/site-versions.sh "$$SITE_OUTPUT"
 
 .PHONY: generate
 generate: ## Regenerate the code generated from the API types.
@@ -172,7 +182,7 @@ judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPST
 # The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
 # server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
 WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
-	./test/notifications ./test/replicas ./test/soak ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/release ./test/container
+	./test/notifications ./test/replicas ./test/soak ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/site ./test/release ./test/container
 WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
@@ -182,7 +192,7 @@ PARTNERS = ./test/partners/...
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	@# Building them beside tests would take minutes of their time.
-	@for tool in cosign crane helm; do bin/dev tool "$$tool" > /dev/null || exit 1; done
+	@for tool in cosign crane helm hugo; do bin/dev tool "$$tool" > /dev/null || exit 1; done
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \

@@ -43,6 +43,8 @@ var (
 	Gitea = Tool{module: "gitea", command: "code.gitea.io/gitea", tags: "sqlite,sqlite_unlock_notify", cgo: true}
 	// Cosign signs releases and verifies them.
 	Cosign = Tool{module: "cosign", command: "github.com/sigstore/cosign/v3/cmd/cosign"}
+	// Hugo builds the site of the documentation.
+	Hugo = Tool{module: "hugo", command: "github.com/gohugoio/hugo"}
 	// Crane serves a registry.
 	Crane = Tool{module: "crane", command: "github.com/google/go-containerregistry/cmd/crane"}
 	// SourceController and KustomizeController are the parts of Flux that fetch repositories and apply manifests.

@@ -7,7 +7,8 @@ import { createRequire } from "node:module";
 
 import { jane, row, screens, show, team } from "./scene.mjs";
 
-const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+// axe is the script of axe-core, which finds what assistive technology cannot use.
+export const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 // accessible checks each screen, and dialogs, with axe-core.
 export async function accessible(scene, colorScheme) {
