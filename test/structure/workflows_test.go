@@ -83,6 +83,7 @@ func TestRulesFindViolationsInWorkflows(t *testing.T) {
 		"write permission for all": {strings.Replace(valid, "{}", "{contents: write}", 1), "gives write to contents to all jobs"},
 		"waiting runs cancelled":   {"on: {push: {branches: [main]}}\n" + valid, "cancels waiting runs of a branch: the group has no github.run_id"},
 		"build with write":         {strings.Replace(valid, "contents: read", "packages: write", 1) + "    - run: make test\n", "job a builds with the right to write"},
+		"publication with a build": {strings.Replace(valid, "contents: read", "pages: write", 1) + "    - run: make test\n", "job a builds with the right to write"},
 		"called workflow":          {"permissions: {}\nconcurrency: {group: a}\njobs: {a: {uses: ./a, permissions: {}}}", ""},
 		"action":                   {"runs:\n  steps:\n  - run: make other\n", "the Makefile has no target other"},
 	} {
@@ -203,10 +204,11 @@ func (w workflow) runsOnBranches() bool {
 	return push["branches"] != nil
 }
 
-// checkWriting allows a job that may write packages or contents no target of make but the one that publishes.
+// checkWriting allows a job that may write packages, contents or pages no target of make but the one that publishes.
 func checkWriting(name string, j job) []string {
 	var violations []string
-	if j.Permissions == nil || (*j.Permissions)["packages"] != "write" && (*j.Permissions)["contents"] != "write" {
+	writes := func(scope string) bool { return (*j.Permissions)[scope] == "write" }
+	if j.Permissions == nil || !slices.ContainsFunc([]string{"contents", "packages", "pages"}, writes) {
 		return nil
 	}
 	for _, step := range j.Steps {
