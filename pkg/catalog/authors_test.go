@@ -6,6 +6,7 @@ package catalog
 import (
 	"context"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,9 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/attribution"
+	"github.com/configbutler/slipstream/pkg/catalog/capture"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
+	"github.com/configbutler/slipstream/pkg/syncstatus/pending"
 )
 
 // fakeAuthors returns the uid of an object, which is not part of its content, as the author of its state.
@@ -131,6 +135,86 @@ func TestWaitingForAuthorsIsIdle(t *testing.T) {
 		t.Errorf("authors were checked %d times while the clock stood still", checks)
 	}
 	s.expectRecords(firstRecord)
+}
+
+// heldAuthors delivers authors when it is asked to.
+type heldAuthors struct {
+	fakeAuthors
+	held []func()
+}
+
+func (a *heldAuthors) Submit(ctx context.Context, event attribution.Event, deliver func(context.Context, attribution.Author)) error {
+	a.held = append(a.held, func() { _ = a.fakeAuthors.Submit(ctx, event, deliver) }) // It returns no errors.
+	return nil
+}
+
+func (a *heldAuthors) deliver() {
+	for _, deliver := range a.held {
+		deliver()
+	}
+	a.held = nil
+}
+
+// TestAuthorsOfWhatIsRecorded has an event of a status that arrives before a new catalog has read the workload, and whose author is known
+// only after that. The workload is as it was recorded, so that author is not one of the change that follows.
+func TestAuthorsOfWhatIsRecorded(t *testing.T) {
+	s, authors := newFixture(t), &heldAuthors{}
+	intake, err := pending.Open(t.Context(), s.store().Table(pending.TableName), pending.Config{Clock: s.clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &reconciler{filter: newEventFilter(), intake: intake, authors: authors}
+	catalog := appCatalog("shop", "api")
+	if err := r.filter.set(catalog); err != nil {
+		t.Fatal(err)
+	}
+	event := func(operation watch.Operation, image string, author string) {
+		object := deployment("api", image)
+		by(author)(object)
+		s.resourceVersion++
+		object.SetResourceVersion(strconv.Itoa(s.resourceVersion))
+		(*watchHandler)(r).Changed(t.Context(), watch.Watch{Resource: deployments, Namespace: "production"},
+			watch.Change{Operation: operation, Object: object})
+	}
+	// expect closes the batch and checks the authors of its change.
+	expect := func(what string, users ...string) {
+		t.Helper()
+		authors.deliver()
+		batch, _, err := intake.Close(t.Context(), "production")
+		if err != nil || len(batch.Changes) != 1 || batch.Changes[0].Events != len(users) {
+			t.Fatalf("%s: the batch is %+v, error %v", what, batch, err)
+		}
+		var got []string
+		for _, author := range pending.ChangedBy(batch.Changes, []v1alpha1.ResourceSummary{{Type: "Deployment", Name: "api"}}) {
+			got = append(got, author.Username)
+		}
+		if !slices.Equal(got, users) {
+			t.Errorf("%s: changed by %q, want %q", what, got, users)
+		}
+		if err := intake.Done(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+	}
+	event(watch.Update, "shop/api:1", "creator")
+	rules, err := capture.NewRules(&catalog.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := capture.Capture(deployment("api", "shop/api:1"), rules.Ignored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.filter.observed(catalog, map[reference]string{workload("api"): content.Hash})
+	authors.deliver()
+	event(watch.Update, "shop/api:2", "ann")
+	expect("changed", "ann")
+	event(watch.Update, "shop/api:1", "bob")
+	expect("changed to what was recorded first", "bob")
+	r.filter.observed(catalog, map[reference]string{workload("api"): content.Hash})
+	event(watch.Delete, "shop/api:1", "carol")
+	expect("deleted", "carol")
+	event(watch.Create, "shop/api:1", "dave")
+	expect("created again as it was", "dave")
 }
 
 // recordOf returns the record of a revision.

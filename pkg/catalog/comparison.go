@@ -21,7 +21,7 @@ type auditPendingError struct{ wait time.Duration }
 
 func (e *auditPendingError) Error() string { return "waiting for the authors of changes" }
 
-// attributeFound adds to the trigger the changes of a plan that were found by the comparison and not by an event, if their authors are
+// attributeFound adds to the trigger the changes of a plan that were found by the comparison and not by an event with an author, if their authors are
 // known. It adds none for an edit, whose changes are attributed to the editor. It returns an auditPendingError if the authors may be known
 // later: no event may follow, because a watch that starts lists what was changed a moment before.
 func (u *updater) attributeFound(t *task, next plan, source sourceState) error {
@@ -32,7 +32,7 @@ func (u *updater) attributeFound(t *task, next plan, source sourceState) error {
 	var wait time.Duration
 	for _, change := range next.changes {
 		workload := reference{Kind: v1alpha1.WorkloadKind(change.Type), Name: change.Name}
-		if slices.ContainsFunc(t.trigger.changes, func(c pending.Change) bool { return referenceOf(c.Object) == workload }) {
+		if slices.ContainsFunc(t.trigger.changes, func(c pending.Change) bool { return len(c.Authors) > 0 && referenceOf(c.Object) == workload }) {
 			continue
 		}
 		event := t.equivalentEvent(workload, source)

@@ -23,7 +23,7 @@ type eventFilter struct {
 	bySource map[string]map[types.UID]*catalogFilter
 }
 
-// catalogFilter is the part of a filter that is about one catalog. Only hashes changes, under the mutex of eventFilter.
+// catalogFilter is the part of a filter that is about one catalog. Only hashes and recorded change, under the mutex of eventFilter.
 type catalogFilter struct {
 	generation int64
 	rules      capture.Rules
@@ -31,6 +31,8 @@ type catalogFilter struct {
 	held sets.Set[reference]
 	// hashes are those of the content that was last observed in the source. The hash of a deleted workload is empty.
 	hashes map[reference]string
+	// recorded are the hashes of the content that was read for the last record.
+	recorded map[reference]string
 }
 
 func newEventFilter() *eventFilter {
@@ -47,7 +49,7 @@ func (f *eventFilter) set(catalog *v1alpha1.AppCatalog) error {
 		next.held.Insert(reference{Kind: entry.Kind, Name: entry.Name})
 	}
 	if before != nil && before.generation == next.generation {
-		next.rules, next.hashes = before.rules, before.hashes
+		next.rules, next.hashes, next.recorded = before.rules, before.hashes, before.recorded
 	} else {
 		var err error
 		if next.rules, err = capture.NewRules(&catalog.Spec); err != nil {
@@ -80,6 +82,7 @@ func (f *eventFilter) observed(catalog *v1alpha1.AppCatalog, hashes map[referenc
 	if of == nil || of.generation != catalog.Generation {
 		return
 	}
+	of.recorded = hashes
 	for workload, hash := range hashes {
 		if _, newer := of.hashes[workload]; !newer {
 			of.hashes[workload] = hash
@@ -112,36 +115,66 @@ const (
 	notFollowed relevance = "not_followed"
 )
 
-// relevance returns the relevance of an event to the catalogs of its namespace, and records the content of the object as observed.
-func (f *eventFilter) relevance(object *unstructured.Unstructured, removed bool) relevance {
+// relevance returns the relevance of an event to the catalogs of its namespace, and records the content of the object as observed. isFirst
+// is true if it is relevant only because nothing was known to compare it with.
+func (f *eventFilter) relevance(object *unstructured.Unstructured, removed bool) (out relevance, isFirst bool) {
 	workload, _ := capture.ReferenceTo(object)
-	out := notFollowed
+	out, isFirst = notFollowed, true
 	for _, of := range f.catalogs(object.GetNamespace()) {
 		if !of.follows(object) {
 			continue
 		}
-		hash := ""
-		if !removed {
-			content, err := capture.Capture(object, of.rules.Ignored)
-			if err != nil {
-				return relevant // The error is reported when the object is read to be recorded.
-			}
-			hash = content.Hash
+		hash, err := of.hashOf(object, removed)
+		if err != nil {
+			return relevant, false // The error is reported when the object is read to be recorded.
 		}
-		if f.replace(of, workload, hash) {
-			out = relevant
+		if changed, known := f.replace(of, workload, hash); changed {
+			out, isFirst = relevant, isFirst && !known
 		} else if out == notFollowed {
 			out = unchanged
 		}
 	}
-	return out
+	return out, isFirst && out == relevant
 }
 
-// replace sets the hash of an object, empty if it is deleted, and reports whether it has changed.
-func (f *eventFilter) replace(of *catalogFilter, workload reference, hash string) bool {
+// hashOf returns the hash of the content of an object, empty if it was deleted.
+func (f *catalogFilter) hashOf(object *unstructured.Unstructured, removed bool) (string, error) {
+	if removed {
+		return "", nil
+	}
+	content, err := capture.Capture(object, f.rules.Ignored)
+	return content.Hash, err
+}
+
+// isRecorded reports whether all catalogs that follow an object have recorded its content with their last reading.
+func (f *eventFilter) isRecorded(object *unstructured.Unstructured, removed bool) bool {
+	workload, _ := capture.ReferenceTo(object)
+	recorded := false
+	for _, of := range f.catalogs(object.GetNamespace()) {
+		if !of.follows(object) {
+			continue
+		}
+		if hash, err := of.hashOf(object, removed); err != nil || !f.hasRecorded(of, workload, hash) {
+			return false
+		}
+		recorded = true
+	}
+	return recorded
+}
+
+// hasRecorded reports whether the content of an object that was last recorded has a hash.
+func (f *eventFilter) hasRecorded(of *catalogFilter, workload reference, hash string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	recorded, known := of.recorded[workload]
+	return known && recorded == hash
+}
+
+// replace sets the hash of an object, empty if it is deleted, and reports whether it has changed, and whether it was known before.
+func (f *eventFilter) replace(of *catalogFilter, workload reference, hash string) (changed, known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before, known := of.hashes[workload]
 	of.hashes[workload] = hash
-	return !known || before != hash
+	return !known || before != hash, known
 }

@@ -29,7 +29,8 @@ func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, chang
 	eventsReceived.WithLabelValues(watch.Resource.Resource).Inc()
 	event := attribution.Event{Operation: v1alpha1.Operation(change.Operation), Resource: watch.Resource, Object: change.Object}
 	removed := change.Operation == kubewatch.Delete
-	if relevance := h.filter.relevance(change.Object, removed); relevance != relevant {
+	relevance, isFirst := h.filter.relevance(change.Object, removed)
+	if relevance != relevant {
 		eventsIgnored.WithLabelValues(string(relevance)).Inc()
 		h.authors.Observe(event)
 		return
@@ -38,7 +39,10 @@ func (h *watchHandler) Changed(ctx context.Context, watch kubewatch.Watch, chang
 	event.Content = h.contentHash(change)
 	// Submit returns an error if the watch stops. The watch that replaces it requests a comparison of the namespace.
 	_ = h.authors.Submit(ctx, event, func(_ context.Context, author attribution.Author) {
-		h.intake.Add(pending.EventOf(change.Object, removed, author))
+		event := pending.EventOf(change.Object, removed, author)
+		// A new catalog may have read the object meanwhile. Then the event, such as one of its status, was no change.
+		event.Recorded = isFirst && h.filter.isRecorded(change.Object, removed)
+		h.intake.Add(event)
 	})
 }
 

@@ -41,6 +41,9 @@ type Event struct {
 	Removed bool
 	// Author is who made the change.
 	Author attribution.Author
+	// Recorded is true if a record already has the object as it is after the change: the event requests a comparison, and does not add its
+	// author to what is recorded next. It has an effect only on the first events of a batch.
+	Recorded bool
 }
 
 // EventOf returns the event of the current state of an object, or of its deletion.
@@ -62,7 +65,8 @@ type Change struct {
 	FirstResourceVersion string
 	// First and Last are when the first and the last event were received.
 	First, Last time.Time
-	// Events is the number of events. A repeated event counts once. It is 0 for an object that Include has added.
+	// Events is the number of events. A repeated event counts once, and one of what is recorded does not count. It is 0 for an object that
+	// Include has added.
 	Events int
 	// Authors are the last ten authors of the events, the most recent one last.
 	Authors []Contribution
@@ -83,10 +87,13 @@ func (c *Change) merge(event Event, now time.Time) bool {
 	case order > 0:
 		c.UID, c.ResourceVersion, c.Removed = event.UID, event.ResourceVersion, event.Removed
 	}
+	c.Last = now
+	if event.Recorded && c.Events == 0 {
+		return true
+	}
 	if c.Events == 0 {
 		c.FirstResourceVersion = event.ResourceVersion
 	}
-	c.Last = now
 	c.Events++
 	c.addAuthor(event.Author)
 	return true
@@ -95,7 +102,7 @@ func (c *Change) merge(event Event, now time.Time) bool {
 // order returns whether an event is newer than all previous ones (1), older than the newest one (-1), or a repetition of the newest one
 // (0). Events that cannot be compared are assumed to be in order.
 func (c *Change) order(event Event) int {
-	if c.Events == 0 || event.UID != c.UID {
+	if c.Events == 0 && c.ResourceVersion == "" || event.UID != c.UID {
 		return 1
 	}
 	order, err := resourceversion.CompareResourceVersion(event.ResourceVersion, c.ResourceVersion)

@@ -84,6 +84,10 @@ func TestNewestWins(t *testing.T) {
 		event.ResourceVersion = ""
 		return event
 	}
+	recorded := func(event syncstatuspending.Event) syncstatuspending.Event {
+		event.Recorded = true
+		return event
+	}
 	for name, test := range map[string]struct {
 		events []syncstatuspending.Event
 		want   string
@@ -100,6 +104,10 @@ func TestNewestWins(t *testing.T) {
 		},
 		"removed, by the version before": {
 			[]syncstatuspending.Event{changed("shop", "web", 10), removed("shop", "web", 10)}, "web 10 removed x2",
+		},
+		"of what is recorded": {[]syncstatuspending.Event{recorded(changed("shop", "web", 9))}, "web 9 x0"},
+		"of what is recorded, then changed": {
+			[]syncstatuspending.Event{recorded(changed("shop", "web", 9)), changed("shop", "web", 10)}, "web 10 x1",
 		},
 		"recreated":                    {[]syncstatuspending.Event{removed("shop", "web", 10), reborn(11)}, "web 11 x2"},
 		"recreated in another cluster": {[]syncstatuspending.Event{changed("shop", "web", 10), reborn(2)}, "web 2 x2"},
