@@ -8,7 +8,6 @@ package install
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/upgradetest"
 )
 
 // holdings is the name of a namespace with objects of all kinds.
@@ -134,9 +134,9 @@ func (s *testCluster) fill(t *testing.T, h holdings) *mirror {
 }
 
 // settled waits until objects of all kinds exist and no longer change, and returns them.
-func (s *testCluster) settled(t *testing.T) map[string]object {
+func (s *testCluster) settled(t *testing.T) map[string]upgradetest.Object {
 	t.Helper()
-	var last map[string]object
+	var last map[string]upgradetest.Object
 	var same int
 	mirrortest.Eventually(t, "objects of all kinds exist and are unchanged", func(ctx context.Context) error {
 		now, err := s.objects(ctx)
@@ -170,95 +170,22 @@ func (s *testCluster) settled(t *testing.T) map[string]object {
 	return last
 }
 
-// object is the part of an object that must be preserved.
-type object struct {
-	Metadata struct {
-		UID               string            `json:"uid"`
-		CreationTimestamp string            `json:"creationTimestamp"`
-		Generation        int64             `json:"generation"`
-		Labels            map[string]string `json:"labels"`
-		Annotations       map[string]string `json:"annotations"`
-		Finalizers        []string          `json:"finalizers"`
-	} `json:"metadata"`
-	Spec   any `json:"spec"`
-	Status any `json:"status"`
-}
-
 // objects returns all objects of the server by kind, namespace and name.
-func (s *testCluster) objects(ctx context.Context) (map[string]object, error) {
-	kinds, err := s.Administrator.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--verbs=list", "--output=name")
-	if err != nil {
-		return nil, err
-	}
-	out, err := s.Administrator.Run(ctx, "get", strings.Join(strings.Fields(kinds), ","), "-A", "-o", "json")
-	if err != nil {
-		return nil, err
-	}
-	var list struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := json.Unmarshal([]byte(out), &list); err != nil {
-		return nil, err
-	}
-	all := map[string]object{}
-	for _, item := range list.Items {
-		var name struct {
-			Kind     string `json:"kind"`
-			Metadata struct{ Namespace, Name string }
-		}
-		var content object
-		if err := json.Unmarshal(item, &name); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(item, &content); err != nil {
-			return nil, err
-		}
+func (s *testCluster) objects(ctx context.Context) (map[string]upgradetest.Object, error) {
+	all, err := upgradetest.Objects(ctx, s.Administrator)
+	for name, each := range all {
 		// The client that sends requests continuously writes this annotation.
-		delete(content.Metadata.Annotations, numberAnnotation)
-		if len(content.Metadata.Annotations) == 0 {
-			content.Metadata.Annotations = nil
+		delete(each.Metadata.Annotations, numberAnnotation)
+		if len(each.Metadata.Annotations) == 0 {
+			each.Metadata.Annotations = nil
 		}
-		content.Status = lasting(content.Status)
-		all[name.Kind+" "+name.Metadata.Namespace+"/"+name.Metadata.Name] = content
+		all[name] = each
 	}
-	return all, nil
-}
-
-// passing are the fields of a status that depend on the running process.
-var passing = []string{"lastTransitionTime", "lastSeedTime", "lastListTime", "lastRetentionTime", "leaseHolder", "records"}
-
-// lasting returns the part of a status that must be preserved. Conditions are sorted, because a starting server first sets them to
-// Unknown.
-func lasting(status any) any {
-	switch value := status.(type) {
-	case map[string]any:
-		for _, field := range passing {
-			delete(value, field)
-		}
-		for name, field := range value {
-			value[name] = lasting(field)
-		}
-		if conditions, ok := value["conditions"].([]any); ok {
-			// It becomes unknown when there was no change for a while, as during the restart of all servers on a busy machine.
-			conditions = slices.DeleteFunc(conditions, func(c any) bool { return conditionType(c) == "AuthorsReported" })
-			value["conditions"] = conditions
-			slices.SortFunc(conditions, func(a, b any) int { return strings.Compare(conditionType(a), conditionType(b)) })
-		}
-	case []any:
-		for index, element := range value {
-			value[index] = lasting(element)
-		}
-	}
-	return status
-}
-
-func conditionType(condition any) string {
-	fields, _ := condition.(map[string]any)
-	return fmt.Sprint(fields["type"])
+	return all, err
 }
 
 // unchanged waits until all objects are equal to those before.
-func (s *testCluster) unchanged(t *testing.T, before map[string]object, except ...cmp.Option) {
+func (s *testCluster) unchanged(t *testing.T, before map[string]upgradetest.Object, except ...cmp.Option) {
 	t.Helper()
 	mirrortest.Eventually(t, "all objects are unchanged", func(ctx context.Context) error {
 		now, err := s.objects(ctx)

@@ -21,6 +21,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/upgradetest"
 )
 
 // testMigrate migrates a release from files to etcd with two replicas and back, with the commands of the page and an open informer.
@@ -161,7 +162,7 @@ func wantMessage(t *testing.T, when, message string, texts ...string) {
 
 // expectMigrated expects all objects to be unchanged and the server to work. The server reports the attribution of authors only after a
 // change, so one is made outside of the mirrored namespaces.
-func (s *testCluster) expectMigrated(t *testing.T, m *mirror, i *informed, before map[string]object, commits, where string) {
+func (s *testCluster) expectMigrated(t *testing.T, m *mirror, i *informed, before map[string]upgradetest.Object, commits, where string) {
 	t.Helper()
 	s.available(t)
 	i.waitForChange(t, where)

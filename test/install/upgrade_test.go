@@ -8,13 +8,11 @@ package install
 import (
 	_ "embed"
 	"flag"
-	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/configbutler/slipstream/test/testkit/upgradetest"
 )
 
 // previousTag is the image tag of the previous version.
@@ -38,75 +36,13 @@ func previousVersion(t *testing.T, root string) string {
 	case revision == "":
 		revision = "HEAD"
 	}
-	if err := exec.CommandContext(t.Context(), "git", "-C", root, "cat-file", "-e", revision+"^{commit}").Run(); err != nil {
-		if !isShallow(t, root) {
+	if _, err := upgradetest.Git(t.Context(), root, "cat-file", "-e", revision+"^{commit}"); err != nil {
+		if !upgradetest.IsShallow(t, root) {
 			t.Fatalf("no commit %s, which testdata/previous or -previous names as the previous version", revision)
 		}
 		return ""
 	}
-	commit, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", revision+"^{commit}").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(t.TempDir(), "previous")
-	for _, arguments := range [][]string{
-		{"clone", "--quiet", "--shared", "--no-checkout", root, folder},
-		{"-C", folder, "checkout", "--quiet", strings.TrimSpace(string(commit))},
-	} {
-		if out, err := exec.CommandContext(t.Context(), "git", arguments...).CombinedOutput(); err != nil {
-			t.Fatalf("check out the previous version: %v\n%s", err, out)
-		}
-	}
-	return folder
-}
-
-// isShallow reports whether a clone is shallow.
-func isShallow(t *testing.T, root string) bool {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "rev-parse", "--is-shallow-repository").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.TrimSpace(string(out)) == "true"
-}
-
-// isWording reports whether a path is the reason or the message of a condition, which may differ between versions.
-func isWording(path cmp.Path) bool {
-	last, ok := path.Last().(cmp.MapIndex)
-	if !ok || !strings.Contains(path.GoString(), `["conditions"]`) {
-		return false
-	}
-	key := last.Key().String()
-	return key == "reason" || key == "message"
-}
-
-// isOfVersion reports whether a path is a status field or condition that only the newer version has, or a setting that it has removed.
-func isOfVersion(path cmp.Path) bool {
-	last, ok := path.Last().(cmp.MapIndex)
-	if !ok {
-		return false
-	}
-	before, after := last.Values()
-	isAdded, isGone := !before.IsValid(), !after.IsValid()
-	return isAdded && strings.Contains(path.GoString(), ".Status") || isGone && last.Key().String() == "reminders"
-}
-
-// conditionsByType compares conditions by their type, because another version may have more.
-var conditionsByType = cmp.FilterPath(isConditions, cmp.Transformer("byType", func(conditions []any) map[string]any {
-	byType := map[string]any{}
-	for _, condition := range conditions {
-		if fields, ok := condition.(map[string]any); ok {
-			byType[fmt.Sprint(fields["type"])] = condition
-		}
-	}
-	return byType
-}))
-
-// isConditions reports whether a path is the list of conditions of an object.
-func isConditions(path cmp.Path) bool {
-	list, ok := path.Index(-2).(cmp.MapIndex)
-	_, isAsserted := path.Last().(cmp.TypeAssertion)
-	return ok && isAsserted && list.Key().String() == "conditions"
+	return upgradetest.Checkout(t, root, revision)
 }
 
 // testUpgrade installs the previous version with its own chart, fills its store, and upgrades it.
@@ -131,7 +67,7 @@ func testUpgrade(t *testing.T, s *testCluster) {
 	if want := repository + ":" + version(t, s.root); image != want {
 		t.Errorf("image = %q, want %q", image, want)
 	}
-	s.unchanged(t, before, cmp.FilterPath(isWording, cmp.Ignore()), cmp.FilterPath(isOfVersion, cmp.Ignore()), conditionsByType)
+	s.unchanged(t, before, upgradetest.BetweenVersions())
 	informed.expectWorking(t)
 	if now := m.commits(t); now != commits {
 		t.Errorf("commits after the upgrade:\n%s\nwant\n%s", now, commits)
