@@ -182,7 +182,7 @@ judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPST
 # The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
 # server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
 WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
-	./test/notifications ./test/replicas ./test/soak ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/site ./test/release ./test/container
+	./test/notifications ./test/replicas ./test/soak ./test/compatibility ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/site ./test/release ./test/container
 WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
