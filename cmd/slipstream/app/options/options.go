@@ -363,6 +363,9 @@ func (o *Options) ApplyTo(
 		}
 		return []admission.PluginInitializer{initializer}, nil
 	}
+	if err := omitUnserved(&recommended); err != nil {
+		return err
+	}
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)
 	}
