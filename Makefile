@@ -58,6 +58,8 @@ STORM ?= 10000
 # The parameters of make soak: its duration in minutes, and the seed of its random faults and changes, 0 for a random one.
 MINUTES ?= 30
 SEED ?= 0
+# The control planes of make test-versions, modules in hack: the oldest and the newest version of Kubernetes.
+CONTROL_PLANES ?= controlplane-oldest controlplane
 # The maximum number of objects that the benchmarks mirror.
 OBJECTS ?= 20000
 
@@ -225,6 +227,19 @@ soak: control-plane ## Let users work for MINUTES while random things fail, and 
 test-partners: control-plane ## Run the tests with real partners, such as Git hosts, which are built from their Go modules (minutes, once).
 	@for tool in gitea sourcecontroller kustomizecontroller; do bin/dev tool $$tool || exit 1; done
 	$(PLAIN_TEST) $(UNCACHED) $(PARTNERS)
+
+# The core of the end-to-end tests: the mirror, authors from both webhooks, the history, encrypted Secrets, catalogs, environments,
+# pipelines and the plugin.
+CORE = TestControlPlane TestMirror TestHistory TestSecrets TestBothSignals TestAdmission \
+	TestCatalogs/(AllKinds|CommitsInRecords|Rollback)$$ TestEnvironments/(AllKinds|ManualSync|Plugin)$$ TestPipelines/Parallel/(Changes|Formats)$$
+CORE_TESTS = ./test/devcluster ./test/e2e ./test/attribution ./test/catalogs ./test/environments ./test/pipelines
+
+.PHONY: test-versions
+test-versions: bin/dev ## Run the core of the end-to-end tests on CONTROL_PLANES, which are built from their Go modules (minutes, once).
+	@for each in $(CONTROL_PLANES); do \
+		export SLIPSTREAM_CONTROL_PLANE="$$each"; echo "$$each: $$(bin/dev control-plane)" && \
+		$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' -run "$$(echo '$(CORE)' | tr ' ' '|')" $(CORE_TESTS) || exit 1; \
+	done
 
 .PHONY: bench
 bench: control-plane ## Run the benchmarks (minutes) and print results and targets; OBJECTS is the maximum of mirrored objects.

@@ -9,6 +9,6 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-for module in . hack/actionlint hack/controlplane hack/cosign hack/crane hack/gitea hack/gitopsreverser hack/helm hack/helm3 hack/hugo hack/image hack/kustomizecontroller hack/kwok hack/oauth2proxy hack/sops hack/sourcecontroller hack/tools test/alerts test/bench/gogit test/partners/argocd; do
+for module in . hack/actionlint hack/controlplane hack/controlplane-oldest hack/cosign hack/crane hack/gitea hack/gitopsreverser hack/helm hack/helm3 hack/hugo hack/image hack/kustomizecontroller hack/kwok hack/oauth2proxy hack/sops hack/sourcecontroller hack/tools test/alerts test/bench/gogit test/partners/argocd; do
   (cd "${module}" && go mod tidy -diff)
 done

@@ -193,8 +193,7 @@ func newControlPlaneCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			module := filepath.Join(root, "hack", "controlplane")
-			set, err := programs.Build(command.Context(), module, progress.NewReporter(command.ErrOrStderr()))
+			set, err := programs.Build(command.Context(), programs.ControlPlaneModule(root), progress.NewReporter(command.ErrOrStderr()))
 			if err != nil {
 				return err
 			}

@@ -149,7 +149,7 @@ func (c *Cluster) findPrograms(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.state.Programs, err = programs.Build(ctx, filepath.Join(root, "hack", "controlplane"), c.reporter)
+	c.state.Programs, err = programs.Build(ctx, programs.ControlPlaneModule(root), c.reporter)
 	if err != nil {
 		return err
 	}

@@ -111,8 +111,9 @@ func TestControlPlane(t *testing.T) {
 
 	t.Run("Versions", func(t *testing.T) {
 		out, err := admin.Run(t.Context(), "version")
-		if err != nil || strings.Contains(out, "v0.0.0") || strings.Count(out, "v1.") != 2 {
-			t.Errorf("client or server version missing: %v:\n%s", err, out)
+		version := fmt.Sprintf("v1.%d.", cluster.KubernetesMinor())
+		if err != nil || strings.Count(out, version) != 2 {
+			t.Errorf("client or server is not of version %s: %v:\n%s", version, err, out)
 		}
 	})
 

@@ -66,7 +66,8 @@ func (c *Cluster) etcd() part {
 			"--unsafe-no-fsync",
 			"--log-level=warn",
 		),
-		ready: c.healthy(client + "/readyz"),
+		// Before 3.5.11, etcd has no /readyz.
+		ready: c.healthy(client + "/health"),
 	}
 }
 
@@ -75,7 +76,7 @@ func (c *Cluster) etcd() part {
 func (c *Cluster) apiServer() part {
 	pki := c.files
 	return part{
-		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, slices.Concat(c.auditFlags(), c.podFlags(), []string{
+		spec: c.spec("kube-apiserver", c.state.Programs.APIServer, slices.Concat(c.auditFlags(), c.podFlags(), c.versionFlags(), []string{
 			"--etcd-servers=" + c.EtcdURL(),
 			"--bind-address=" + loopback,
 			"--advertise-address=" + loopback,
@@ -88,7 +89,6 @@ func (c *Cluster) apiServer() part {
 			"--requestheader-client-ca-file=" + pki.certificate(frontProxyAuthority),
 			"--requestheader-allowed-names=" + frontProxyUserName,
 			"--requestheader-username-headers=X-Remote-User",
-			"--requestheader-uid-headers=X-Remote-Uid",
 			"--requestheader-group-headers=X-Remote-Group",
 			"--requestheader-extra-headers-prefix=X-Remote-Extra-",
 			"--proxy-client-cert-file=" + pki.certificate(frontProxyCertificate),
@@ -103,6 +103,17 @@ func (c *Cluster) apiServer() part {
 		ready: c.healthy(c.apiServerURL() + "/readyz"),
 	}
 }
+
+// versionFlags returns the flags of kube-apiserver that older versions lack.
+func (c *Cluster) versionFlags() []string {
+	if c.state.Programs.Minor() < 32 {
+		return nil
+	}
+	return []string{"--requestheader-uid-headers=X-Remote-Uid"}
+}
+
+// KubernetesMinor returns the minor version of the control plane, such as 37.
+func (c *Cluster) KubernetesMinor() int { return c.state.Programs.Minor() }
 
 // StartAPIServer starts a second kube-apiserver on the store of the control plane, with additional flags, and returns its URL. It has the
 // certificates and the users of the first, and ends with the cluster.

@@ -263,7 +263,8 @@ func served(ctx context.Context, admin *kubernetes.Clientset) error {
 	if err != nil {
 		return fmt.Errorf("failed to read discovery: %w", err)
 	}
-	if kinds[servedVersion] == nil {
+	// Before 1.30, kube-apiserver has no document of all kinds that this client reads: each group is read from its server.
+	if kinds != nil && kinds[servedVersion] == nil {
 		return errors.New("kinds missing in discovery")
 	}
 	return nil

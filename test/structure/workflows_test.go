@@ -41,6 +41,10 @@ type dependabot struct {
 	Updates []struct {
 		Ecosystem   string   `json:"package-ecosystem"`
 		Directories []string `json:"directories"`
+		Ignore      []struct {
+			Name  string   `json:"dependency-name"`
+			Types []string `json:"update-types"`
+		} `json:"ignore"`
 	} `json:"updates"`
 }
 
@@ -102,7 +106,7 @@ func TestDependenciesAreUpdated(t *testing.T) {
 	unmarshal(t, read(t, tree, ".github/dependabot.yml"), &config)
 	got := map[string][]string{}
 	for _, update := range config.Updates {
-		got[update.Ecosystem] = slices.Sorted(slices.Values(update.Directories))
+		got[update.Ecosystem] = slices.Sorted(slices.Values(append(got[update.Ecosystem], update.Directories...)))
 	}
 	want := map[string][]string{"gomod": folders(t, tree, "go.mod"), "npm": folders(t, tree, "package.json"), "github-actions": {"/"}}
 	for _, name := range workflowFiles(t, tree) {

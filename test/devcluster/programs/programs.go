@@ -6,6 +6,7 @@
 package programs
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -14,14 +15,26 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
 	"github.com/configbutler/slipstream/test/devcluster/progress"
 )
 
+// EnvControlPlane is the variable that selects the control plane: the folder below hack of the module that pins it. If it is empty, that is
+// controlplane, the newest version.
+const EnvControlPlane = "SLIPSTREAM_CONTROL_PLANE"
+
+// ControlPlaneModule returns the folder of the module that pins the control plane. The folder root is that of the repository.
+func ControlPlaneModule(root string) string {
+	return filepath.Join(root, "hack", cmp.Or(os.Getenv(EnvControlPlane), "controlplane"))
+}
+
 // Set has the absolute paths of the control plane's programs.
 type Set struct {
+	// Version is the version of Kubernetes, such as v1.37.1.
+	Version           string
 	Etcd              string
 	APIServer         string
 	ControllerManager string
@@ -38,6 +51,10 @@ var packages = []struct{ program, path string }{
 	{"kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"},
 	{"kubectl", "k8s.io/kubernetes/cmd/kubectl"},
 }
+
+// withoutClouds is the build tag that leaves the drivers of cloud providers out of versions of Kubernetes that contain them, up to 1.30. They
+// would take most of the time.
+const withoutClouds = "providerless"
 
 // pinFiles are the files of the module that determine what is built.
 var pinFiles = []string{"go.mod", "go.sum"}
@@ -56,7 +73,7 @@ func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set
 	}
 	bin := filepath.Join(folder, "bin")
 	if complete(bin) {
-		return newSet(bin), nil
+		return newSet(bin, version), nil
 	}
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return Set{}, fmt.Errorf("failed to create the cache of the control plane: %w", err)
@@ -67,7 +84,7 @@ func Build(ctx context.Context, module string, reporter *progress.Reporter) (Set
 		return Set{}, err
 	}
 	err = buildMissing(ctx, module, bin, version, reporter)
-	return newSet(bin), errors.Join(err, lock.Release())
+	return newSet(bin, version), errors.Join(err, lock.Release())
 }
 
 // buildMissing builds the programs that are missing in the folder bin. The caller holds the lock of the cache.
@@ -78,7 +95,7 @@ func buildMissing(ctx context.Context, module, bin, version string, reporter *pr
 			continue
 		}
 		err := reporter.Step("building "+each.program, func() error {
-			return buildWhole(ctx, module, program, each.path, building{linkerFlags: stamp(version)})
+			return buildWhole(ctx, module, program, each.path, building{linkerFlags: stamp(version), tags: withoutClouds})
 		})
 		if err != nil {
 			return err
@@ -130,15 +147,25 @@ func exists(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// newSet returns the paths of the programs in the folder bin.
-func newSet(bin string) Set {
+// newSet returns the paths of the programs of a version in the folder bin.
+func newSet(bin, version string) Set {
 	return Set{
+		Version:           version,
 		Etcd:              filepath.Join(bin, "etcd"),
 		APIServer:         filepath.Join(bin, "kube-apiserver"),
 		ControllerManager: filepath.Join(bin, "kube-controller-manager"),
 		Scheduler:         filepath.Join(bin, "kube-scheduler"),
 		Kubectl:           filepath.Join(bin, "kubectl"),
 	}
+}
+
+// Minor returns the minor version of Kubernetes, such as 37.
+func (s Set) Minor() int {
+	_, rest, _ := strings.Cut(s.Version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	// The version is that of a module in the build list.
+	number, _ := strconv.Atoi(minor)
+	return number
 }
 
 // stamp returns the linker's flags that set the version of the programs. Without them it would be v0.0.0-master, which

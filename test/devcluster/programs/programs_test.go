@@ -95,7 +95,7 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := programs.Build(t.Context(), filepath.Join(root, "hack", "controlplane"), nil)
+	set, err := programs.Build(t.Context(), programs.ControlPlaneModule(root), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
