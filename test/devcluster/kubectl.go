@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,6 +36,10 @@ func (k Kubectl) Run(ctx context.Context, arguments ...string) (string, error) {
 // Feed runs kubectl with the text as its input, as in Feed(ctx, manifests, "apply",
 // "-f", "-").
 func (k Kubectl) Feed(ctx context.Context, input string, arguments ...string) (string, error) {
+	// Older versions decode YAML that begins with a brace as JSON, and fail.
+	if strings.HasPrefix(strings.TrimSpace(input), "{") && !slices.Contains(arguments, "--raw") {
+		input = "---\n" + input
+	}
 	return k.run(ctx, input, arguments)
 }
 
