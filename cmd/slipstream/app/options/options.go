@@ -363,7 +363,7 @@ func (o *Options) ApplyTo(
 		}
 		return []admission.PluginInitializer{initializer}, nil
 	}
-	if err := omitUnserved(&recommended); err != nil {
+	if err := omitUnserved(ctx, &recommended); err != nil {
 		return err
 	}
 	if err := recommended.ApplyTo(config.Generic); err != nil {

@@ -4,6 +4,7 @@
 package options
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -29,7 +30,7 @@ var policies = []struct{ plugin, resource string }{
 
 // omitUnserved turns off what reads types that an older version of Kubernetes does not serve: the server would never be ready. It replaces the
 // options that it changes.
-func omitUnserved(recommended *genericoptions.RecommendedOptions) error {
+func omitUnserved(ctx context.Context, recommended *genericoptions.RecommendedOptions) error {
 	// It is applied again, together with the other options.
 	cluster := &genericapiserver.RecommendedConfig{Config: genericapiserver.Config{TracerProvider: tracing.NewNoopTracerProvider()}}
 	if err := recommended.CoreAPI.ApplyTo(cluster); err != nil {
@@ -50,7 +51,7 @@ func omitUnserved(recommended *genericoptions.RecommendedOptions) error {
 	chosen.DisablePlugins = slices.Clone(chosen.DisablePlugins)
 	for _, each := range policies {
 		if !slices.Contains(served, each.resource) && !slices.Contains(chosen.DisablePlugins, each.plugin) {
-			klog.InfoS("Policies of this type do not apply to the API, because the cluster does not serve them", "type", each.plugin)
+			klog.FromContext(ctx).Info("Policies of this type do not apply to the API, because the cluster does not serve them", "type", each.plugin)
 			chosen.DisablePlugins = append(chosen.DisablePlugins, each.plugin)
 		}
 	}
@@ -59,7 +60,7 @@ func omitUnserved(recommended *genericoptions.RecommendedOptions) error {
 		return err
 	}
 	if len(served) == 0 && recommended.Features.EnablePriorityAndFairness {
-		klog.InfoS("Requests are limited by their number only, because the cluster does not serve flow schemas", "version",
+		klog.FromContext(ctx).Info("Requests are limited by their number only, because the cluster does not serve flow schemas", "version",
 			flowcontrolv1.SchemeGroupVersion)
 		features := *recommended.Features
 		features.EnablePriorityAndFairness = false

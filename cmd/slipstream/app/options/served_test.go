@@ -42,7 +42,7 @@ func TestOmitUnserved(t *testing.T) {
 			recommended := genericoptions.NewRecommendedOptions("/", nil)
 			recommended.CoreAPI.CoreAPIKubeconfigPath = cluster(t, test.served)
 			original := *recommended
-			err := omitUnserved(recommended)
+			err := omitUnserved(t.Context(), recommended)
 			if (err != nil) != test.isError {
 				t.Fatalf("error %v", err)
 			}
@@ -73,7 +73,8 @@ func cluster(t *testing.T, served map[string]string) string {
 	}))
 	t.Cleanup(server.Close)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	content := fmt.Sprintf("{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}", server.URL)
+	content := fmt.Sprintf("{clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}",
+		server.URL)
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
