@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -56,11 +57,26 @@ func newGateway(t *testing.T, target string, certificate *tls.Certificate, trans
 		g.EnableHTTP2 = true
 		g.StartTLS()
 	}
-	t.Cleanup(func() {
-		g.CloseClientConnections()
-		g.Close()
-	})
+	t.Cleanup(g.end)
 	return g
+}
+
+// end closes the gateway. Clients connect again when their connections are closed, until the gateway does not listen any more, and Close
+// waits for their watches, which would not end.
+func (g *gateway) end() {
+	closed := make(chan struct{})
+	go func() {
+		g.Close()
+		close(closed)
+	}()
+	for {
+		g.CloseClientConnections()
+		select {
+		case <-closed:
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 func (g *gateway) fault() func(http.ResponseWriter, *http.Request) bool {
