@@ -238,14 +238,25 @@ func (s *fixture) delayManualIntervention() (release func()) {
 		if err != nil {
 			return true, nil, err
 		}
-		return true, apiwatch.Filter(w, func(event apiwatch.Event) (apiwatch.Event, bool) {
+		return true, drainedWatch{apiwatch.Filter(w, func(event apiwatch.Event) (apiwatch.Event, bool) {
 			if record, ok := event.Object.(*v1alpha1.SyncStatus); ok && record.Status.State == v1alpha1.SyncStateManualIntervention {
 				<-released
 			}
 			return event, true
-		}), nil
+		})}, nil
 	})
 	return func() { close(released) }
+}
+
+// drainedWatch is a watch whose events are received until it has ended, so that it does not wait for a client that has stopped it.
+type drainedWatch struct{ apiwatch.Interface }
+
+func (w drainedWatch) Stop() {
+	w.Interface.Stop()
+	go func() {
+		for range w.ResultChan() {
+		}
+	}()
 }
 
 // TestSyncRequestsRetryFailedRecords resolves the failure of a source change in the source, and requests that it is read again.
