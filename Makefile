@@ -1,6 +1,6 @@
 # What a release takes from its caller is passed on in the environment, quoted for no shell and read by no make: make itself would expand
 # these before it does anything else.
-$(foreach name,VERSION RELEASE_OUTPUT RELEASE_PUSH RELEASE_KEY SITE_OUTPUT,$(if $(findstring $$,$(value $(name))),$(error $(name) must not have a dollar sign)))
+$(foreach name,VERSION RELEASE_OUTPUT RELEASE_PUSH RELEASE_KEY SITE_OUTPUT SITE_RELEASES,$(if $(findstring $$,$(value $(name))),$(error $(name) must not have a dollar sign)))
 
 # The variables of development clusters; `make help` describes them.
 DEV_DIR ?= .dev/cluster
@@ -101,7 +101,7 @@ site: ## Build the site of the documentation into SITE_OUTPUT/VERSION; without V
 	hack/site.sh "$${VERSION:-latest}" "$$SITE_OUTPUT"
 
 .PHONY: site-versions
-site-versions: ## Build the sites of all releases, from their tags, and of the work tree as latest, into SITE_OUTPUT.
+site-versions: ## Build the sites of the releases SITE_RELEASES (all tags like v1.2.3, if it is not set), and of the work tree as latest, into SITE_OUTPUT.
 	hack/site-versions.sh "$$SITE_OUTPUT"
 
 .PHONY: generate

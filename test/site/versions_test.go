@@ -34,7 +34,8 @@ func testVersions(t *testing.T, root string) {
 	}
 }
 
-// testTags builds the releases of a clone from their tags. Releases without the site are left out, and a broken link is an error.
+// testTags builds the releases of a clone from their tags. Releases without the site, and tags that are not versions, are left out. A broken
+// link is an error.
 func testTags(t *testing.T, root string) {
 	clone, folder := filepath.Join(t.TempDir(), "clone"), t.TempDir()
 	git := func(arguments ...string) string {
@@ -52,7 +53,9 @@ func testTags(t *testing.T, root string) {
 	git("tag", "v0.0.1", git("commit-tree", "-m", "Empty", git("hash-object", "-t", "tree", "-w", "/dev/null")))
 	git("--work-tree="+root, "add", "--all")
 	git("commit", "--quiet", "--allow-empty", "--message", "Work")
-	git("tag", release)
+	for _, tag := range []string{release, "v1", "v1.0.0+build", "other"} {
+		git("tag", tag)
+	}
 	git("reset", "--quiet", "--hard")
 	tour := filepath.Join(clone, "docs", "tour.md")
 	if err := os.WriteFile(tour, []byte("# A new tour\n"), 0o600); err != nil {
@@ -71,11 +74,27 @@ func testTags(t *testing.T, root string) {
 			t.Errorf("%s has the tour %q, want %q", version, got, want)
 		}
 	}
+	testReleases(t, clone)
 	if err := os.WriteFile(tour, []byte("# A tour\n\n[A link](missing.md)\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := site(t, clone, latest, folder); err == nil || !strings.Contains(out, "links to missing.md, which does not exist") {
 		t.Errorf("a broken link is accepted: %v\n%s", err, out)
+	}
+}
+
+// testReleases builds only the releases of a clone that the caller names.
+func testReleases(t *testing.T, clone string) {
+	folder := t.TempDir()
+	if out, err := run(t, clone, "env", "SITE_RELEASES=v0.0.1\nv1", "make", "site-versions", "SITE_OUTPUT="+folder); err != nil {
+		t.Fatalf("the sites are not built: %v\n%s", err, out)
+	}
+	if got, want := parsed(t, os.DirFS(folder))["versions.html"].links, []string{latest + "/index.html"}; !slices.Equal(got, want) {
+		t.Errorf("versions.html links to %q, want %q", got, want)
+	}
+	out, err := run(t, clone, "env", "SITE_RELEASES=v0.0.1 "+candidate, "make", "site-versions", "SITE_OUTPUT="+folder)
+	if err == nil || !strings.Contains(out, "there is no tag "+candidate) {
+		t.Errorf("a release without a tag is accepted: %v\n%s", err, out)
 	}
 }
 

@@ -76,6 +76,7 @@ func TestRulesFindViolationsInWorkflows(t *testing.T) {
 	const action = "actions/checkout@0123456789abcdef0123456789abcdef01234567"
 	targets := map[string]bool{"test": true, "verify": true}
 	valid := "permissions: {}\nconcurrency: {group: a}\njobs:\n  a:\n    permissions: {contents: read}\n    timeout-minutes: 5\n    steps:\n"
+	pages := strings.NewReplacer("group: a", "group: a, cancel-in-progress: true", "contents: read", "pages: write").Replace(valid)
 	for name, test := range map[string]struct{ text, want string }{
 		"valid":                    {valid + "    - uses: " + action + " # v1.2.3\n    - uses: ./.github/actions/setup\n    - run: sudo make -s test V=\"x\"\n", ""},
 		"several commands":         {valid + "    - run: |\n        make test && make verify; echo make\n        cmake other\n", "make without a target"},
@@ -86,8 +87,10 @@ func TestRulesFindViolationsInWorkflows(t *testing.T) {
 		"nothing":                  {"jobs: {a: {}}", "does not set permissions; has no concurrency; job a does not set permissions; job a has no timeout"},
 		"write permission for all": {strings.Replace(valid, "{}", "{contents: write}", 1), "gives write to contents to all jobs"},
 		"waiting runs cancelled":   {"on: {push: {branches: [main]}}\n" + valid, "cancels waiting runs of a branch: the group has no github.run_id"},
+		"older pages":              {strings.Replace(valid, "contents: read", "pages: write", 1), "can replace newer pages by older ones: a new run does not cancel the others"},
+		"newest pages":             {"on: {push: {branches: [main]}}\n" + pages, ""},
 		"build with write":         {strings.Replace(valid, "contents: read", "packages: write", 1) + "    - run: make test\n", "job a builds with the right to write"},
-		"publication with a build": {strings.Replace(valid, "contents: read", "pages: write", 1) + "    - run: make test\n", "job a builds with the right to write"},
+		"publication with a build": {pages + "    - run: make test\n", "job a builds with the right to write"},
 		"called workflow":          {"permissions: {}\nconcurrency: {group: a}\njobs: {a: {uses: ./a, permissions: {}}}", ""},
 		"action":                   {"runs:\n  steps:\n  - run: make other\n", "the Makefile has no target other"},
 	} {
@@ -195,10 +198,26 @@ func checkPermissions(w workflow) []string {
 	}
 	if w.Concurrency == nil {
 		violations = append(violations, "has no concurrency")
-	} else if group, _ := (*w.Concurrency)["group"].(string); w.runsOnBranches() && !strings.Contains(group, "github.run_id") {
+		return violations
+	}
+	group, _ := (*w.Concurrency)["group"].(string)
+	switch publishes := w.publishesPages(); {
+	case publishes && (strings.Contains(group, "${{") || (*w.Concurrency)["cancel-in-progress"] != true):
+		violations = append(violations, "can replace newer pages by older ones: a new run does not cancel the others")
+	case !publishes && w.runsOnBranches() && !strings.Contains(group, "github.run_id"):
 		violations = append(violations, "cancels waiting runs of a branch: the group has no github.run_id")
 	}
 	return violations
+}
+
+// publishesPages reports whether a job of a workflow publishes on GitHub Pages. Only the newest run matters then.
+func (w workflow) publishesPages() bool {
+	for _, each := range w.Jobs {
+		if each.Permissions != nil && (*each.Permissions)["pages"] == "write" {
+			return true
+		}
+	}
+	return false
 }
 
 // runsOnBranches reports whether pushes to branches start a workflow.
