@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/upgradetest"
 )
 
-var baseFlag = flag.String("base", "", "revision of the earlier version; if empty, the newest tag v* before HEAD")
+var baseFlag = flag.String("base", "", "revision of the earlier version; if empty, the nearest tag v* before HEAD")
 
 // TestCompatibility lets the server of an earlier version store objects of all kinds, and replaces it by that of this tree.
 func TestCompatibility(t *testing.T) {

@@ -319,7 +319,7 @@ func (s *scene) number(t *testing.T, m *mirrortest.Mirror) int {
 	return number
 }
 
-// expectPendingWork waits until what the earlier version has stored is pushed and sent, once.
+// expectPendingWork waits until what the earlier version has stored is pushed, in one commit, and sent. Receivers may get it several times.
 func (s *scene) expectPendingWork(t *testing.T) {
 	t.Helper()
 	s.git.Sever(false)
