@@ -33,6 +33,7 @@ func TestOldestKubernetes(t *testing.T) {
 	}
 	for file, text := range map[string]string{
 		"README.md":                   "Kubernetes " + oldest + " and newer",
+		"docs/development.md":         "`hack/controlplane-oldest`, " + oldest + ", and on the newest one",
 		"docs/upgrading.md":           "works with " + oldest + " and newer",
 		"docs/install.md":             oldest + " or newer; the chart refuses older versions. The tests run on " + newest + ",",
 		"charts/slipstream/README.md": "Kubernetes " + oldest + " or newer",
