@@ -236,8 +236,8 @@ CORE_TESTS = ./test/devcluster ./test/e2e ./test/attribution ./test/catalogs ./t
 
 .PHONY: test-versions
 test-versions: bin/dev ## Run the core of the end-to-end tests on CONTROL_PLANES, which are built from their Go modules (minutes, once).
-	@for each in $(CONTROL_PLANES); do \
-		export SLIPSTREAM_CONTROL_PLANE="$$each"; echo "$$each: $$(bin/dev control-plane)" && \
+	@for each in $(or $(strip $(CONTROL_PLANES)),$(error CONTROL_PLANES names no control plane)); do \
+		export SLIPSTREAM_CONTROL_PLANE="$$each"; folder=$$(bin/dev control-plane) && echo "$$each: $$folder" && \
 		$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' -run "$$(echo '$(CORE)' | tr ' ' '|')" $(CORE_TESTS) || exit 1; \
 	done
 
