@@ -35,7 +35,7 @@ func testVersions(t *testing.T, root string) {
 }
 
 // testTags builds the releases of a clone from their tags. Releases without the site, and tags that are not versions, are left out. A broken
-// link is an error.
+// link, and one with a scheme that can run a script, are errors.
 func testTags(t *testing.T, root string) {
 	clone, folder := filepath.Join(t.TempDir(), "clone"), t.TempDir()
 	git := func(arguments ...string) string {
@@ -75,11 +75,16 @@ func testTags(t *testing.T, root string) {
 		}
 	}
 	testReleases(t, clone)
-	if err := os.WriteFile(tour, []byte("# A tour\n\n[A link](missing.md)\n"), 0o600); err != nil {
+	if err := os.WriteFile(tour, []byte("# A tour\n\n[A link](missing.md), [a script](JavaScript:alert(1)), <data:text/html,x>\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := site(t, clone, latest, folder); err == nil || !strings.Contains(out, "links to missing.md, which does not exist") {
-		t.Errorf("a broken link is accepted: %v\n%s", err, out)
+	out, err := site(t, clone, latest, folder)
+	for _, want := range []string{
+		"links to missing.md, which does not exist", "links to JavaScript:alert(1), whose scheme is not", "links to data:text/html,x, whose scheme is not",
+	} {
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("got %v, want %q in\n%s", err, want, out)
+		}
 	}
 }
 
