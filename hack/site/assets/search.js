@@ -122,11 +122,11 @@ input.addEventListener("input", () => {
   search();
 });
 
-// "/" starts a search, the arrows move through the results, and Escape ends it.
+// "/" without a modifier starts a search, the arrows move through the results, and Escape ends it.
 document.addEventListener("keydown", (event) => {
   const links = [input, ...results.querySelectorAll("a")];
   const at = links.indexOf(document.activeElement);
-  if (event.key === "/" && at < 0) {
+  if (event.key === "/" && at < 0 && !event.ctrlKey && !event.altKey && !event.metaKey) {
     input.focus();
   } else if (event.key === "Escape" && at >= 0) {
     results.hidden = true;

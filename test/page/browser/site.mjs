@@ -23,6 +23,10 @@ async function search(scene) {
   const page = await open(scene, "");
   await page.getByRole("heading", { level: 1, name: "Slipstream" }).waitFor();
   assert.match(page.url(), /\/v0\.1\.0\/(index\.html)?$/, "the first page is not that of the newest release");
+  for (const modifier of ["Control", "Alt", "Meta"]) {
+    await page.keyboard.press(`${modifier}+/`);
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "BODY", `${modifier}+/ starts a search`);
+  }
   await page.keyboard.press("/");
   await page.keyboard.type("Defragment store");
   const results = page.locator(".results");
