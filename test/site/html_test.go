@@ -24,6 +24,9 @@ var (
 	following = []string{"a", "area"}
 	// styleLoads matches what loads something in a style sheet.
 	styleLoads = regexp.MustCompile(`@import|url\(`)
+	// pictureLoads matches what loads something in an SVG, other than a part of the same file, and pictureRuns what runs a script.
+	pictureLoads = regexp.MustCompile(`(?i)@import|url\(\s*["']?[^"'#\s]|\s(?:[\w-]+:)?(?:href|src)\s*=\s*["']?[^"'#\s]`)
+	pictureRuns  = regexp.MustCompile(`(?i)<(?:[\w-]+:)?script|\son\w+\s*=`)
 )
 
 // document is what the checks need to know of a page.
@@ -123,9 +126,9 @@ func check(site fs.FS) ([]string, error) {
 			problems = append(problems, resolve(site, documents, name, target, false)...)
 		}
 	}
-	styles, err := checkStyles(site)
+	files, err := checkFiles(site)
 	slices.Sort(problems)
-	return append(slices.Compact(problems), styles...), err
+	return append(slices.Compact(problems), files...), err
 }
 
 // resolve returns why a target of a page does not exist in the site. Only links may lead to other hosts.
@@ -155,16 +158,20 @@ func resolve(site fs.FS, documents map[string]document, name, target string, loa
 	return nil
 }
 
-// checkStyles returns the style sheets and pictures that load something else.
-func checkStyles(site fs.FS) ([]string, error) {
+// checkFiles returns the style sheets that load something, and the SVGs that load something or run a script.
+func checkFiles(site fs.FS) ([]string, error) {
 	var problems []string
 	err := fs.WalkDir(site, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || path.Ext(name) != ".css" {
+		suffix := path.Ext(name)
+		if err != nil || (suffix != ".css" && suffix != ".svg") {
 			return err
 		}
 		content, err := fs.ReadFile(site, name)
-		if styleLoads.Match(content) {
+		if (suffix == ".css" && styleLoads.Match(content)) || (suffix == ".svg" && pictureLoads.Match(content)) {
 			problems = append(problems, name+" loads something")
+		}
+		if suffix == ".svg" && pictureRuns.Match(content) {
+			problems = append(problems, name+" runs a script")
 		}
 		return err
 	})
@@ -201,10 +208,29 @@ func TestCheckFindsProblems(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", content, got, want)
 		}
 	}
-	if got, err := check(fstest.MapFS{"a.css": {Data: []byte("a { background: url(https://example.com) }")}}); err != nil || len(got) != 1 {
-		t.Errorf("a style sheet that loads something: got %q and %v, want one problem", got, err)
-	}
 	if _, err := check(os.DirFS("missing")); err == nil {
 		t.Error("no error without a site")
+	}
+}
+
+func TestCheckFindsProblemsOfFiles(t *testing.T) {
+	for _, test := range []struct{ name, content, want string }{
+		{"a.css", `a { background: url(https://example.com) }`, "a.css loads something"},
+		{"a.css", `a { color: red }`, ""},
+		{"a.svg", `<svg xmlns="http://www.w3.org/2000/svg"><style>.on { fill: red }</style><use href="#a"/><path marker-end="url(#head)"/></svg>`, ""},
+		{"a.svg", `<svg><script>alert()</script></svg>`, "a.svg runs a script"},
+		{"a.svg", `<svg onload = "alert()"/>`, "a.svg runs a script"},
+		{"a.svg", `<svg><image xlink:href="https://example.com/x.png"/></svg>`, "a.svg loads something"},
+		{"a.svg", `<svg><a href='javascript:alert()'/></svg>`, "a.svg loads something"},
+		{"a.svg", `<svg><style>@import "x.css";</style></svg>`, "a.svg loads something"},
+		{"a.svg", `<svg><path fill="url('https://example.com/x.svg#a')"/></svg>`, "a.svg loads something"},
+	} {
+		got, err := check(fstest.MapFS{test.name: {Data: []byte(test.content)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, "; ") != test.want {
+			t.Errorf("%s: got %q, want %q", test.content, got, test.want)
+		}
 	}
 }

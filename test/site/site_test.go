@@ -5,10 +5,12 @@ package site
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -47,7 +49,7 @@ func TestSite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The program is built here, with the network if it is missing, so that the site is built without.
+	// The program is built here, with the network if it is missing, since the site is built with proxies that refuse connections.
 	if _, err := programs.Hugo.Build(t.Context(), root); err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestSite(t *testing.T) {
 	t.Run("Tags", func(t *testing.T) { testTags(t, root) })
 }
 
-// build builds a version of the site. No connection can be made meanwhile.
+// build builds a version of the site.
 func build(t *testing.T, root, version, folder string) {
 	t.Helper()
 	if out, err := site(t, root, version, folder); err != nil {
@@ -80,7 +82,8 @@ func site(t *testing.T, root, version, folder string) (string, error) {
 	return run(t, root, filepath.Join(root, "hack", "site.sh"), version, folder)
 }
 
-// run runs a program that can reach no other host, and returns its output.
+// run runs a program, and returns its output. The program downloads no modules, and reaches no other host if it uses the proxies in its
+// environment, as Go, Git and Hugo do.
 func run(t *testing.T, folder, program string, arguments ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), program, arguments...)
@@ -257,9 +260,15 @@ func testBrowser(t *testing.T, folder string) {
 	browser := pagetest.NewBrowser(t, "site.mjs")
 	server := httptest.NewServer(http.FileServer(http.Dir(folder)))
 	t.Cleanup(server.Close)
+	addresses := map[string]string{"address": server.URL, "folder": (&url.URL{Scheme: "file", Path: folder}).String()}
 	for _, scenario := range browser.Scenarios(t) {
 		t.Run(scenario, func(t *testing.T) {
-			browser.Run(t, scenario, func(string, json.RawMessage) (any, error) { return server.URL, nil })
+			browser.Run(t, scenario, func(name string, _ json.RawMessage) (any, error) {
+				if address, exists := addresses[name]; exists {
+					return address, nil
+				}
+				return nil, fmt.Errorf("there is no step %s", name)
+			})
 		})
 	}
 }

@@ -6,21 +6,21 @@ import assert from "node:assert/strict";
 
 import { axe } from "./accessibility.mjs";
 
-export const scenarios = { Search: search, Read: read, Accessible: accessible };
+export const scenarios = { Search: search, Folder: searchFolder, Read: read, Accessible: accessible };
 
-// open opens a page of the site, and records errors of its scripts, what its policy refuses, and what the console shows.
-async function open(scene, path, options = {}) {
-  const address = await scene.ask("address", {});
+// open opens a page of the site, and records errors of its scripts, what its policy refuses, and what the console shows. The site is on a
+// server, or in a folder.
+async function open(scene, path, options = {}, where = "address") {
+  const address = await scene.ask(where, {});
   const page = await (await scene.context(options)).newPage();
-  scene.watch(page, address);
+  scene.watch(page, new URL(address).origin);
   page.on("console", (message) => scene.problems.push(`console: ${message.text()}`));
   await page.goto(`${address}/${path}`);
   return page;
 }
 
-// search starts on the first page of the site, finds a section of another page, and opens it.
-async function search(scene) {
-  const page = await open(scene, "");
+// find starts on the first page of the site, finds a section of another page, and opens it. It returns the results.
+async function find(page) {
   await page.getByRole("heading", { level: 1, name: "Slipstream" }).waitFor();
   assert.match(page.url(), /\/v0\.1\.0\/(index\.html)?$/, "the first page is not that of the newest release");
   for (const modifier of ["Control", "Alt", "Meta"]) {
@@ -36,7 +36,18 @@ async function search(scene) {
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/docs\/operations\.html#/);
   await page.getByRole("heading", { level: 1, name: "Operations" }).waitFor();
+  return results;
+}
 
+// searchFolder searches in pages that are opened from a folder, without a server.
+async function searchFolder(scene) {
+  await find(await open(scene, "index.html", {}, "folder"));
+}
+
+// search searches from the keyboard.
+async function search(scene) {
+  const page = await open(scene, "");
+  const results = await find(page);
   const box = page.getByRole("searchbox");
   await box.fill("<img src=x> nowhere");
   await results.getByText("No section has all these words.").waitFor();
