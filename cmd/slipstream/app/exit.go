@@ -18,13 +18,13 @@ const (
 	exitUsage = 2
 	// exitUnfinished is returned if a restore is committed and the next start or restore finishes it.
 	exitUnfinished = 3
-	// exitRestart is returned if the server ended in order to be restarted on restored data. It is EX_TEMPFAIL of
+	// exitRestart is returned if the server ended in order to be restarted, on restored data or with types that the cluster serves now. It is EX_TEMPFAIL of
 	// sysexits.h, so that a supervisor that only restarts after failures does.
 	exitRestart = 75
 )
 
 // errRestart ends a server that is to be restarted.
-var errRestart = errors.New("the server ended to be restarted on the restored data")
+var errRestart = errors.New("the server ended to be restarted")
 
 // usageError is an error in flags or arguments.
 type usageError struct{ error }

@@ -103,6 +103,14 @@ func run(ctx context.Context, opts *options.Options, config *apiserver.Config) (
 	}
 	serving, restart := context.WithCancelCause(ctx)
 	defer restart(nil)
+	restartWhenServed := func(ctx context.Context) {
+		if opts.Unserved.WaitUntilServed(ctx) {
+			restart(errRestart)
+		}
+	}
+	if err := server.AddBackground("wait-for-types-that-are-off", restartWhenServed); err != nil {
+		return err
+	}
 	closeSocket := stores.serveCommands(ctx, opts.Storage, func() { restart(errRestart) })
 	defer func() { err = errors.Join(err, closeSocket()) }()
 	if err := server.Run(serving); err != nil {

@@ -73,6 +73,8 @@ type Options struct {
 
 	// Namespace is the server's own, which contains its Lease and its Secrets.
 	Namespace string
+	// Unserved is set by ApplyTo.
+	Unserved *Unserved
 	// Features are set by --feature-gates.
 	Features featuregate.MutableVersionedFeatureGate
 }
@@ -363,9 +365,11 @@ func (o *Options) ApplyTo(
 		}
 		return []admission.PluginInitializer{initializer}, nil
 	}
-	if err := omitUnserved(ctx, &recommended); err != nil {
+	unserved, err := omitUnserved(ctx, &recommended)
+	if err != nil {
 		return err
 	}
+	o.Unserved = unserved
 	if err := recommended.ApplyTo(config.Generic); err != nil {
 		return fmt.Errorf("applying the options of the API server: %w", err)
 	}
