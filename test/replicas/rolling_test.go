@@ -37,9 +37,10 @@ func (s *testCluster) testRollingRestart(t *testing.T) {
 	const namespace = "rolling"
 	s.CreateNamespace(t, namespace)
 	user := s.users[0]
+	writes := &writer{t: t, user: user}
 	informed := inform(t, user, namespace)
 	clients := []*client{
-		{name: "client-go writes", request: func(ctx context.Context, number int) error { return write(ctx, t, user, namespace, number) }},
+		{name: "client-go writes", request: func(ctx context.Context, number int) error { return writes.write(ctx, namespace, number) }},
 		{name: "client-go reads", request: func(ctx context.Context, _ int) error {
 			_, err := user.Own.ConfigbutlerV1alpha1().GitRepoConfigs(namespace).List(ctx, metav1.ListOptions{})
 			return err
@@ -49,7 +50,7 @@ func (s *testCluster) testRollingRestart(t *testing.T) {
 			return err
 		}},
 		{name: "kubectl apply", request: func(ctx context.Context, number int) error {
-			return again(t, "kubectl apply", func() error {
+			return writes.again("kubectl apply", func() error {
 				_, err := user.Kubectl.Feed(ctx, fmt.Sprintf(repository, namespace, "applied", number), "apply", "-f", "-")
 				return err
 			})
@@ -73,6 +74,10 @@ func (s *testCluster) testRollingRestart(t *testing.T) {
 	group.Wait()
 	for _, c := range clients {
 		t.Logf("%s: %d requests", c.name, c.requests.Load())
+	}
+	// Two clients write, each one request at a time.
+	if repeated := writes.repeated.Load(); repeated > 2*replicas {
+		t.Errorf("%d writes were repeated, more than those that were on connections when they ended", repeated)
 	}
 	mirrortest.Eventually(t, "the informer has all objects", func(ctx context.Context) error {
 		list, err := user.Own.ConfigbutlerV1alpha1().GitRepoConfigs(namespace).List(ctx, metav1.ListOptions{})
@@ -126,22 +131,31 @@ spec: {repoUrl: 'https://git.example.com/a.git', allowedBranches: [main]}
 
 func named(number int) string { return fmt.Sprint("written-", number) }
 
+// writer makes writes.
+type writer struct {
+	t    *testing.T
+	user *people.Person
+	// repeated counts the writes that were repeated.
+	repeated atomic.Int64
+}
+
 // again makes a write, and repeats it once if kube-apiserver could not complete it. When the server ends an HTTP/2 connection, it names
 // the last request that it carries out. kube-apiserver repeats later ones on another connection, but not those with a body, which it does
 // not keep. They get 503.
-func again(t *testing.T, what string, write func() error) error {
+func (w *writer) again(what string, write func() error) error {
 	err := write()
 	if err != nil && strings.Contains(err.Error(), "unable to handle the request") {
-		t.Logf("%s: repeated after %v", what, err)
+		w.t.Logf("%s: repeated after %v", what, err)
+		w.repeated.Add(1)
 		err = write()
 	}
 	return err
 }
 
-// write creates, updates and reads a GitRepoConfig, and deletes most of them. A create that is repeated succeeds only if the first one was
-// not carried out.
-func write(ctx context.Context, t *testing.T, user *people.Person, namespace string, number int) error {
-	client, name := user.Own.ConfigbutlerV1alpha1().GitRepoConfigs(namespace), named(number)
+// write creates, updates and reads a GitRepoConfig, and deletes most of them. A create or delete that is repeated succeeds only if the first
+// one was not carried out.
+func (w *writer) write(ctx context.Context, namespace string, number int) error {
+	client, name := w.user.Own.ConfigbutlerV1alpha1().GitRepoConfigs(namespace), named(number)
 	steps := []struct {
 		verb string
 		make func() error
@@ -164,7 +178,7 @@ func write(ctx context.Context, t *testing.T, user *people.Person, namespace str
 		steps = steps[:2]
 	}
 	for _, step := range steps {
-		if err := again(t, step.verb, step.make); err != nil {
+		if err := w.again(step.verb, step.make); err != nil {
 			return fmt.Errorf("%s: %w", step.verb, err)
 		}
 		if step.verb == "delete" {
