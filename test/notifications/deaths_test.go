@@ -15,6 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/notification/message"
+	"github.com/configbutler/slipstream/pkg/syncstatus"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
@@ -126,7 +127,15 @@ func (c *mortal) change(t *testing.T, number int) {
 		}
 		return err
 	})
+	// A sync is requested again until it is completed, so another one can follow it.
 	c.eventually(t, "completed syncs are notified", func(ctx context.Context) error {
+		e, err := c.jane.Own.ConfigbutlerV1alpha1().Environments(c.team).Get(ctx, "alice", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if requested := len(e.Status.PendingRequests); requested > 0 {
+			return fmt.Errorf("%d requests are pending", requested)
+		}
 		completed, err := c.completed(ctx)
 		if err == nil {
 			err = c.has("Completed Environment alice", completed)
@@ -149,14 +158,20 @@ func (c *mortal) has(line string, want int) error {
 	return nil
 }
 
-// completed returns the number of completed syncs.
+// completed returns the number of completed syncs, and an error while there are others.
 func (c *mortal) completed(ctx context.Context) (count int, err error) {
 	records, err := c.jane.Own.ConfigbutlerV1alpha1().SyncStatuses(c.team).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return 0, err
 	}
 	for _, record := range records.Items {
-		if record.Status.State == v1alpha1.SyncStateCompleted && record.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
+		if record.Spec.Subject.Kind != v1alpha1.SubjectEnvironment {
+			continue
+		}
+		if !syncstatus.Settled(&record) {
+			return 0, fmt.Errorf("SyncStatus %s is %s", record.Name, record.Status.State)
+		}
+		if record.Status.State == v1alpha1.SyncStateCompleted {
 			count++
 		}
 	}
