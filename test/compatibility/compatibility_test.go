@@ -16,7 +16,7 @@ import (
 	"github.com/configbutler/slipstream/test/testkit/upgradetest"
 )
 
-var baseFlag = flag.String("base", "", "revision of the earlier version; if empty, the nearest tag v* before HEAD")
+var previousFlag = flag.String("previous", "", "commit of the earlier version, instead of that in test/testkit/upgradetest/previous")
 
 // TestCompatibility lets the server of an earlier version store objects of all kinds, and replaces it by that of this tree.
 func TestCompatibility(t *testing.T) {
@@ -24,7 +24,7 @@ func TestCompatibility(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base := upgradetest.Checkout(t, root, baseRevision(t, root))
+	base := upgradetest.Previous(t, root, *previousFlag)
 	earlier, current := server(t, base), server(t, root)
 	for _, storage := range []devcluster.Storage{devcluster.StorageBbolt, devcluster.StorageEtcd3} {
 		t.Run(string(storage), func(t *testing.T) {
@@ -55,25 +55,6 @@ func TestCompatibility(t *testing.T) {
 			}
 		})
 	}
-}
-
-// baseRevision returns the revision of the earlier version.
-func baseRevision(t *testing.T, root string) string {
-	t.Helper()
-	if *baseFlag != "" {
-		return *baseFlag
-	}
-	// A tag of HEAD itself is that of this version.
-	tag, err := upgradetest.Git(t.Context(), root, "describe", "--tags", "--abbrev=0", "--match=v[0-9]*", "HEAD^")
-	switch {
-	case err == nil:
-		return tag
-	case upgradetest.IsShallow(t, root):
-		t.Skip("this clone is shallow and may lack the last release: git fetch --unshallow --tags, or name a revision: " +
-			"go test ./test/compatibility -base REVISION")
-	}
-	t.Skip("no release precedes HEAD; name a revision instead: go test ./test/compatibility -base REVISION")
-	return ""
 }
 
 // server builds the server in a folder with its source.

@@ -22,6 +22,7 @@ import (
 	"github.com/configbutler/slipstream/test/image"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
+	"github.com/configbutler/slipstream/test/testkit/upgradetest"
 )
 
 const (
@@ -68,9 +69,8 @@ func newTestCluster(t *testing.T) *testCluster {
 		repository + ":" + version(t, root):     current,
 		pageRepository + ":" + version(t, root): newImage(t, root, image.Page),
 	}
-	if s.previous = previousVersion(t, root); s.previous != "" {
-		images[repository+":"+previousTag] = newImage(t, s.previous, image.Server)
-	}
+	s.previous = upgradetest.Previous(t, root, *previousFlag)
+	images[repository+":"+previousTag] = newImage(t, s.previous, image.Server)
 	s.startNode(t, support, images)
 	return s
 }

@@ -5,7 +5,9 @@
 package upgradetest
 
 import (
+	"cmp"
 	"context"
+	_ "embed" // of the file previous
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -13,8 +15,25 @@ import (
 	"testing"
 )
 
-// Checkout checks out a revision of the repository in the folder root, and returns the folder, which is removed after the test.
-func Checkout(t testing.TB, root, revision string) string {
+// previous is the commit of the previous version, which each release updates. It is empty before the first release: then the version in
+// HEAD is replaced by that of the tree.
+//
+//go:embed previous
+var previous string
+
+// Previous checks out the previous version, and returns its folder, which is removed after the test. A revision that is not empty is used
+// instead of the one in the file previous.
+func Previous(t testing.TB, root, revision string) string {
+	t.Helper()
+	revision = cmp.Or(revision, strings.TrimSpace(previous), "HEAD")
+	if _, err := Git(t.Context(), root, "cat-file", "-e", revision+"^{commit}"); err != nil {
+		t.Fatalf("there is no commit %s, the previous version; a shallow clone gets it with git fetch --unshallow", revision)
+	}
+	return checkout(t, root, revision)
+}
+
+// checkout checks out a revision of the repository in the folder root, and returns the folder, which is removed after the test.
+func checkout(t testing.TB, root, revision string) string {
 	t.Helper()
 	commit, err := Git(t.Context(), root, "rev-parse", "--verify", revision+"^{commit}")
 	if err != nil {
@@ -28,16 +47,6 @@ func Checkout(t testing.TB, root, revision string) string {
 		t.Fatal(err)
 	}
 	return folder
-}
-
-// IsShallow reports whether a clone lacks a part of the history.
-func IsShallow(t testing.TB, root string) bool {
-	t.Helper()
-	out, err := Git(t.Context(), root, "rev-parse", "--is-shallow-repository")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out == "true"
 }
 
 // Git runs git in a clone, and returns its output without the white space at the end. An error contains its error output.
