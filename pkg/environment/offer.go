@@ -20,8 +20,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/environment/plan"
 )
 
-// planners is the number of workers that plan. Planning never waits for syncs.
-const planners = 2
+// planners is the number of workers that plan. Planning never waits for syncs. A plan waits for kube-apiserver for half of its time, so this
+// many keep two processors busy.
+const planners = 4
 
 // unwatchedPeriod is the interval at which an environment is planned again if it depends on objects that are not watched: objects that
 // the target lacks, and custom resources in spec.include.

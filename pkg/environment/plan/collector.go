@@ -69,13 +69,13 @@ func (c *collector) addFromBase(key Key) *desiredObject {
 
 // addReferencesOf makes desired what an object references.
 func (c *collector) addReferencesOf(w *desiredObject) error {
-	refs, err := references.Of(w.object)
+	refs, err := c.copies.referencesOf(w.object)
 	return errors.Join(err, c.addUnpatchedRefs(w.unpatched), c.addReferences(refs))
 }
 
 // addUnpatchedRefs records the references of an object without the environment's patches.
 func (c *collector) addUnpatchedRefs(object *unstructured.Unstructured) error {
-	refs, err := references.Of(object)
+	refs, err := c.copies.referencesOf(object)
 	for _, ref := range refs {
 		c.selection.unpatchedRefs.Insert(ref.Target)
 	}
@@ -99,7 +99,7 @@ func (c *collector) addReferences(refs []references.Reference) error {
 		if err := c.addUnpatchedRefs(w.unpatched); err != nil {
 			return err
 		}
-		secrets, err := references.Of(w.object)
+		secrets, err := c.copies.referencesOf(w.object)
 		if err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -25,8 +26,9 @@ type copier struct {
 	target  objectcopy.Target
 	patches patch.Patches
 	labels  map[string]string
-	// warnings are sentences about hosts that cannot be rendered.
+	// warnings are those of the copies that were used.
 	warnings sets.Set[string]
+	*CopyCache
 }
 
 // desiredObject is an object that the target must have.
@@ -44,7 +46,7 @@ func (s *Input) newCopier(marks objectcopy.Marks) (*copier, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &copier{patches: patches, labels: s.labels(), warnings: sets.New[string]()}
+	c := &copier{patches: patches, labels: s.labels(), warnings: sets.New[string](), CopyCache: cmp.Or(s.CopyCache, &CopyCache{})}
 	c.target = objectcopy.Target{
 		Namespace:       spec.TargetNamespace,
 		Marks:           marks,
@@ -57,8 +59,11 @@ func (s *Input) newCopier(marks objectcopy.Marks) (*copier, error) {
 	if c.target.Host, err = c.hosts(s.Environment); err != nil {
 		return nil, err
 	}
-	c.target.OmittedSecrets, err = c.secretsWithoutCopy(s.Source)
-	return c, err
+	if c.target.OmittedSecrets, err = c.secretsWithoutCopy(s.Source); err != nil {
+		return nil, err
+	}
+	c.use(c.target)
+	return c, nil
 }
 
 func readPatches(from []v1alpha1.Patch) (patch.Patches, error) {
@@ -114,15 +119,35 @@ func (c *copier) secretsWithoutCopy(source []*unstructured.Unstructured) (sets.S
 
 // copy returns the desired object. If the object has no copy, the first result is nil and the second is the reason.
 func (c *copier) copy(object *unstructured.Unstructured) (*desiredObject, string, error) {
+	made, known := c.made[object]
+	if !known {
+		var err error
+		if made, err = c.newCopy(object); err != nil {
+			return nil, "", err
+		}
+		c.made[object] = made
+	}
+	c.warnings.Insert(made.warnings...)
+	if made.omitted != "" {
+		return nil, made.omitted, nil
+	}
+	return &desiredObject{object: made.object, unpatched: made.unpatched}, "", nil
+}
+
+func (c *copier) newCopy(object *unstructured.Unstructured) (madeCopy, error) {
+	before := c.warnings
+	c.warnings = sets.New[string]()
 	copied, omitted, err := c.target.Copy(object)
+	warnings := sets.List(c.warnings)
+	c.warnings = before
 	if copied == nil || err != nil {
-		return nil, omitted, err
+		return madeCopy{omitted: omitted, warnings: warnings}, err
 	}
 	patched, err := c.patches.Apply(copied)
 	if err != nil {
-		return nil, "", err
+		return madeCopy{}, err
 	}
-	w := &desiredObject{unpatched: normalized(copied)}
+	w := madeCopy{unpatched: normalized(copied), warnings: warnings}
 	if patched == copied { // No patch selects it.
 		w.object = w.unpatched.DeepCopy()
 	} else {
@@ -130,13 +155,13 @@ func (c *copier) copy(object *unstructured.Unstructured) (*desiredObject, string
 	}
 	w.dropAnnotationsOfSource()
 	c.setLabels(w.object)
-	return w, "", nil
+	return w, nil
 }
 
 // dropAnnotationsOfSource removes the source's annotations from a Secret whose data patches change. Some tools store a copy
 // of a Secret in its annotations, and readers of the target may lack the permission to read the source. Annotations set by
 // patches stay.
-func (w *desiredObject) dropAnnotationsOfSource() {
+func (w madeCopy) dropAnnotationsOfSource() {
 	if KeyOf(w.object).GroupKind != secrets || reflect.DeepEqual(w.object.Object["data"], w.unpatched.Object["data"]) {
 		return
 	}

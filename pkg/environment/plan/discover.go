@@ -69,11 +69,15 @@ func (d *discovery) addReferencedBy(workloads []*unstructured.Unstructured) erro
 	if err != nil {
 		return err
 	}
-	refs, err := references.Of(workloads...)
-	if err != nil {
-		return err
+	lists := [][]references.Reference{services}
+	for _, workload := range workloads {
+		refs, err := d.collector.copies.referencesOf(workload)
+		if err != nil {
+			return err
+		}
+		lists = append(lists, refs)
 	}
-	return d.collector.addReferences(references.Merge(refs, services))
+	return d.collector.addReferences(references.Merge(lists...))
 }
 
 // referredBy describes the referrers of an object.

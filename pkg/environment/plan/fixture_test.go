@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -64,7 +65,25 @@ func (s *fixture) plan() *plan.Plan {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	s.checkSame(p)
 	return p
+}
+
+// checkSame checks that a plan is the same as one that merges all objects, and that uses copies which were made before.
+func (s *fixture) checkSame(p *plan.Plan) {
+	s.t.Helper()
+	in := s.Input
+	in.CopyCache = &plan.CopyCache{}
+	if _, err := planner.Needs(in); err != nil {
+		s.t.Fatal(err)
+	}
+	merged, err := planner.MergeAll().Plan(s.t.Context(), in)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if diff := cmp.Diff(merged, p, cmp.AllowUnexported(plan.Plan{})); diff != "" {
+		s.t.Errorf("the plan is not that of a merge of all objects (-merged +planned):\n%s", diff)
+	}
 }
 
 // sync executes a plan, checks its predictions, and checks that a second plan is empty.

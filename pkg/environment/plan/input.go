@@ -15,7 +15,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/kube/objectcopy"
 )
 
-// Input is everything that a plan depends on. All objects of a kind have the same version. Planning does not modify it.
+// Input is everything that a plan depends on. All objects of a kind have the same version. Planning modifies only CopyCache.
 type Input struct {
 	Environment *v1alpha1.Environment
 	// Related lists the other environments with the same target: the base of a Branch, and the Branches of a base.
@@ -64,6 +64,9 @@ type Input struct {
 	Resolution v1alpha1.ConflictResolutionSpec
 	// Now is the time recorded as discovery time of dependencies.
 	Now metav1.Time
+	// CopyCache has the copies that earlier calls with the same Environment, Revision and Marks have made. If it is nil, each call makes all
+	// copies.
+	CopyCache *CopyCache
 }
 
 // isSelected reports whether the sync includes a workload.

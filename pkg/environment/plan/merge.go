@@ -23,6 +23,8 @@ import (
 type objectMerger struct {
 	in     *Input
 	merger merge.Merger
+	// mergeAll is Planner.mergeAll.
+	mergeAll bool
 	// target makes copies without the environment's patches.
 	target objectcopy.Target
 	// previous holds Input.Previous by key.

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
-
-	"github.com/configbutler/slipstream/pkg/kube/references"
 )
 
 // Needs returns the objects that a plan reads by name: the referenced objects of the source, and all objects of the target.
@@ -23,7 +21,7 @@ func (p Planner) Needs(in Input) (sets.Set[Key], error) {
 	for key, w := range c.selection.desired {
 		// Whether a ServiceAccount's Secrets have copies depends on the Secrets, even if they are denied.
 		if key.GroupKind == defaultAccount.GroupKind {
-			of, err := references.Of(w.object)
+			of, err := c.copies.referencesOf(w.object)
 			if err != nil {
 				return nil, err
 			}

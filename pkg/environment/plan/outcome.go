@@ -26,6 +26,11 @@ type outcome struct {
 
 // outcomeOf merges a live object and predicts the result.
 func (m *objectMerger) outcomeOf(ctx context.Context, key Key, v merge.Versions, owner owner) (outcome, error) {
+	if !m.mergeAll {
+		if settled, err := m.isSettled(ctx, v); settled || err != nil {
+			return outcome{}, err
+		}
+	}
 	result, err := m.merge(ctx, key, v, owner)
 	if err != nil || len(result.Conflicts) > 0 {
 		return outcome{conflicts: result.Conflicts}, err

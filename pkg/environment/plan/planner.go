@@ -22,6 +22,8 @@ type Planner struct {
 	Hasher Hasher
 	// Marks are the labels and annotations of other tools that copies never have.
 	Marks objectcopy.Marks
+	// mergeAll merges settled objects, too. Tests set it, because the result must be the same.
+	mergeAll bool
 }
 
 // Plan computes what a sync does. It fails if a patch of the environment cannot be applied or an object does not match the
@@ -77,7 +79,7 @@ func (p Planner) collect(in *Input) (*collector, error) {
 // planSteps plans the steps of the desired objects and the deletions, in the order of execution.
 func (p Planner) planSteps(ctx context.Context, in *Input, c *collector) (*stepPlanner, error) {
 	merger := &objectMerger{
-		in: in, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, target: c.copies.target,
+		in: in, merger: merge.Merger{Schemas: p.Schemas, Manager: v1alpha1.FieldManager}, mergeAll: p.mergeAll, target: c.copies.target,
 		previous: byKey(in.Previous), autoscaled: autoscaledBy(c.selection.desired),
 	}
 	planner := &stepPlanner{in: in, merger: merger, live: c.objects.live}

@@ -68,7 +68,7 @@ func (r *routeCollector) addRoutesTo(kind schema.GroupKind, services sets.Set[st
 		if w != nil {
 			of = w.unpatched
 		}
-		refs, err := references.Of(of)
+		refs, err := r.collector.copies.referencesOf(of)
 		if err != nil {
 			return nil, err
 		}

@@ -36,7 +36,7 @@ type StateReader struct {
 	Mapper     watch.KindMapper
 	// Limiter limits the requests for objects of the source and the target.
 	Limiter flowcontrol.RateLimiter
-	// Concurrency is the maximum number of these requests in flight, at least 1.
+	// Concurrency is the maximum number of these requests that one plan has in flight, at least 1.
 	Concurrency int
 
 	// Planner returns which objects a plan needs. The Syncer plans with it, too.
@@ -63,6 +63,7 @@ func (r *StateReader) Read(ctx context.Context, request Request) (plan.Input, er
 	reading := &stateReading{reader: r, request: request, since: request.Since, state: &plan.Input{
 		Environment: request.Environment, Action: request.Action, Only: request.Only, Force: request.Force, Resolution: request.Resolution,
 		Now: metav1.NewTime(r.Clock.Now()), DeniedObjects: map[plan.Key]plan.Denial{},
+		CopyCache: &plan.CopyCache{},
 	}}
 	if reading.since == 0 {
 		reading.since = r.shared.now()

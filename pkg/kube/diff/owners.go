@@ -24,10 +24,21 @@ type manager struct {
 // ManagersOf reads managedFields. It skips an entry that cannot be parsed. An entry of another version of the type is
 // used by its paths, most of which are the same in all versions.
 func ManagersOf(object *unstructured.Unstructured) Managers {
+	return managersOf(object, func(string) bool { return true })
+}
+
+// FieldsOf returns the fields of an object that one manager owns, as ManagersOf(object).Fields(name) does, at the cost of that manager's
+// fields only.
+func FieldsOf(object *unstructured.Unstructured, name string) *fieldpath.Set {
+	return managersOf(object, func(other string) bool { return other == name }).Fields(name)
+}
+
+// managersOf reads the entries of some managers.
+func managersOf(object *unstructured.Unstructured, isRead func(name string) bool) Managers {
 	var out Managers
 	for _, entry := range object.GetManagedFields() {
 		fields := fieldpath.NewSet()
-		if entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
+		if isRead(entry.Manager) && entry.FieldsV1 != nil && fields.FromJSON(entry.FieldsV1.GetRawReader()) == nil {
 			out = append(out, manager{entry.Manager, fields})
 		}
 	}

@@ -92,9 +92,8 @@ func (c *comparison) field(p fieldpath.Path) Field {
 	return Field{Path: kubefieldpath.Of(p), Managers: c.others(p)}
 }
 
-// touched returns the fields that applying Desired can change: those that differ, and those of our manager that Desired does not have,
-// which server-side apply removes.
-func (c *comparison) touched() *fieldpath.Set {
-	pruned := c.owners.Fields(c.manager).Difference(c.withParents)
-	return c.pending.Added.Union(c.pending.Modified).Union(pruned).Leaves()
+// touched returns the fields that applying a desired version can change: those that differ from the live one, and the owned ones that it does
+// not have, which server-side apply removes. desired has the fields of that version, and those that contain them.
+func touched(pending *typed.Comparison, owned, desired *fieldpath.Set) *fieldpath.Set {
+	return pending.Added.Union(pending.Modified).Union(owned.Difference(desired)).Leaves()
 }

@@ -91,3 +91,18 @@ func (m Merger) merge(ctx context.Context, v Versions, policy policy) (Result, e
 	}
 	return result, nil
 }
+
+// Touched returns the fields that applying a desired version of a live object with force can change, in addition to what API servers set
+// themselves: those that differ, and those of our manager that Desired does not have, which server-side apply removes.
+func (m Merger) Touched(ctx context.Context, live, desired *unstructured.Unstructured) (*structuredpath.Set, error) {
+	all, err := m.Schemas.Typed(ctx, live, desired)
+	if err != nil {
+		return nil, fmt.Errorf("compare %s %q: %w", desired.GetKind(), desired.GetName(), err)
+	}
+	pending, failed := all[0].Compare(all[1])
+	fields, failure := all[1].ToFieldSet()
+	if failed != nil || failure != nil {
+		return nil, fmt.Errorf("compare %s %q: %w", desired.GetKind(), desired.GetName(), errShape)
+	}
+	return touched(pending, diff.FieldsOf(live, m.Manager), fields), nil
+}

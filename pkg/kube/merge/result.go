@@ -41,7 +41,7 @@ func (c *comparison) resolve(policy policy) (Result, error) {
 		return Result{Conflicts: s.Conflicts}, nil
 	}
 	if s.omitted.Empty() && s.carried.Empty() && s.removed.Empty() {
-		s.Touched = c.touched()
+		s.Touched = touched(c.pending, c.owners.Fields(c.manager), c.withParents)
 	}
 	var err error
 	s.Apply, err = s.applied(c)

@@ -109,19 +109,31 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// podTemplate returns the pod template of a workload and its path, nil if the object is no workload.
-func podTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, path, error) {
+// templateAt returns the path of the pod template of a workload, nil if the object is no workload.
+func templateAt(object *unstructured.Unstructured) path {
 	switch object.GroupVersionKind().GroupKind().String() {
 	case "DaemonSet.apps", "Deployment.apps", "ReplicaSet.apps", "StatefulSet.apps", "Job.batch":
-		var w workload
-		err := read(object, &w)
-		return &w.Spec.Template, path{}.field("spec", "template"), err
+		return path{}.field("spec", "template")
 	case "CronJob.batch":
+		return path{}.field("spec", "jobTemplate", "spec", "template")
+	}
+	return nil
+}
+
+// podTemplate returns the pod template of a workload and its path, nil if the object is no workload.
+func podTemplate(object *unstructured.Unstructured) (*corev1.PodTemplateSpec, path, error) {
+	at := templateAt(object)
+	switch {
+	case at == nil:
+		return nil, nil, nil
+	case object.GetKind() == "CronJob":
 		var cron batchv1.CronJob
 		err := read(object, &cron)
-		return &cron.Spec.JobTemplate.Spec.Template, path{}.field("spec", "jobTemplate", "spec", "template"), err
+		return &cron.Spec.JobTemplate.Spec.Template, at, err
 	}
-	return nil, nil, nil
+	var w workload
+	err := read(object, &w)
+	return &w.Spec.Template, at, err
 }
 
 // read converts an object. It does not wrap the converter's errors, which quote values that may be secret.

@@ -287,7 +287,9 @@ func TestSelecting(t *testing.T) {
 	workloads := objects(t, web+"\n---\n"+
 		`{apiVersion: batch/v1, kind: CronJob, metadata: {name: c}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: cron}}, `+
 		`spec: {}}}}}}`+
-		"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}")
+		"\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: m}}"+
+		"\n---\n{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: d}, spec: {template: {metadata: {labels: {tier: front, x: null}}}}}"+
+		"\n---\n{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: n}, spec: {template: {metadata: {labels: null}}}}")
 	found, err := references.Selecting(services, workloads)
 	if err != nil {
 		t.Fatal(err)
@@ -295,6 +297,7 @@ func TestSelecting(t *testing.T) {
 	want := []string{
 		"Service cron: CronJob c /spec/jobTemplate/spec/template/metadata/labels",
 		"Service exact: Deployment web /spec/template/metadata/labels",
+		"Service front: DaemonSet d /spec/template/metadata/labels",
 		"Service front: Deployment web /spec/template/metadata/labels",
 		"Service headless: Deployment web /spec/template/metadata/labels",
 	}

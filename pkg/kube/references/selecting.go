@@ -19,22 +19,55 @@ func Selecting(services, workloads []*unstructured.Unstructured) ([]Reference, e
 	}
 	var found [][]Reference
 	for _, object := range workloads {
-		template, at, err := podTemplate(object)
+		ofPods, at, err := podLabels(object)
 		if err != nil {
 			return nil, err
 		}
-		if template == nil {
+		if at == nil {
 			continue
 		}
 		f := finder{kind: object.GetKind(), name: object.GetName()}
 		for name, selector := range selectors {
-			if selector.Matches(labels.Set(template.Labels)) {
-				f.add(Service, name, at.field("metadata", "labels"), use{})
+			if selector.Matches(ofPods) {
+				f.add(Service, name, at, use{})
 			}
 		}
 		found = append(found, f.found)
 	}
 	return Merge(found...), nil
+}
+
+// labeled is what podLabels reads of a Pod template.
+type labeled struct {
+	Metadata struct {
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+}
+
+// podLabels returns the labels of the Pods of a workload and their path, which is nil if the object is no workload.
+func podLabels(object *unstructured.Unstructured) (labels.Set, path, error) {
+	at := templateAt(object)
+	if at == nil {
+		return nil, nil, nil
+	}
+	var workload struct {
+		Spec struct {
+			Template    labeled `json:"template"`
+			JobTemplate struct {
+				Spec struct {
+					Template labeled `json:"template"`
+				} `json:"spec"`
+			} `json:"jobTemplate"`
+		} `json:"spec"`
+	}
+	if err := read(object, &workload); err != nil {
+		return nil, nil, err
+	}
+	template := workload.Spec.Template
+	if object.GetKind() == "CronJob" {
+		template = workload.Spec.JobTemplate.Spec.Template
+	}
+	return template.Metadata.Labels, at.field("metadata", "labels"), nil
 }
 
 // selectorsOf returns the selectors of Services by name.

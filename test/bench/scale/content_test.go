@@ -103,6 +103,16 @@ func (s *testCluster) createEnvironments(b *testing.B) {
 		}
 		return nil
 	})
+	eventually(b, "the control plane has made a ReplicaSet for each Deployment", func(ctx context.Context) error {
+		first, err := s.cluster.AppsV1().ReplicaSets(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+		if err != nil {
+			return err
+		}
+		if made, want := 1+ptr.Deref(first.RemainingItemCount, 0), int64(workloads*(*environments+1)); made < want {
+			return fmt.Errorf("%d of %d exist", made, want)
+		}
+		return nil
+	})
 	b.Logf("%d environments were created and synced in %v", *environments, time.Since(began).Round(time.Second))
 }
 
