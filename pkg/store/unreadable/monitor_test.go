@@ -105,3 +105,129 @@ func TestLooksThatAreAskedFor(t *testing.T) {
 		t.Error("the record was not found")
 	}
 }
+
+// pacedMonitor is a running monitor of 2500 records, which are read in pages of 200.
+type pacedMonitor struct {
+	*Monitor
+	clock *testingclock.FakeClock
+	kv    *hookedKV
+	// pages and rests count the pages that were read and the calls of rested, and failures is how many of the next reads fail.
+	pages, rests, failures atomic.Int64
+}
+
+// newPacedMonitor returns a monitor that is not running. Each page takes a time, and the first record is the given one.
+func newPacedMonitor(t *testing.T, page time.Duration, first string) *pacedMonitor {
+	t.Helper()
+	store, kv := newStore(t)
+	put(t, kv, badKey, first)
+	for i := range 2499 {
+		put(t, kv, fmt.Sprintf("%s-%d", badKey, i), "good")
+	}
+	m := &pacedMonitor{clock: testingclock.NewFakeClock(time.Now()), kv: kv}
+	kv.before = func(string) {
+		m.clock.Step(page)
+		m.pages.Add(1)
+	}
+	m.Monitor = NewMonitor(store, m.clock, func(context.Context) { m.rests.Add(1) })
+	return m
+}
+
+func (m *pacedMonitor) start(t *testing.T) {
+	t.Helper()
+	done := make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer close(done)
+		m.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+}
+
+// waits waits until the monitor waits for the clock, after it has read pages.
+func (m *pacedMonitor) waits(t *testing.T, what string, pages, rests int64) {
+	t.Helper()
+	testkit.Eventually(t, what, func() error {
+		if p, r := m.pages.Load(), m.rests.Load(); p != pages || r != rests || !m.clock.HasWaiters() {
+			return fmt.Errorf("%d pages were read with %d pauses", p, r)
+		}
+		return nil
+	})
+}
+
+// TestPace requests another check at the second pause. The page takes 0.1 s.
+func TestPace(t *testing.T) {
+	m := newPacedMonitor(t, 100*time.Millisecond, "good")
+	m.start(t)
+	m.waits(t, "the first pause", 5, 1)
+	m.clock.Step(maxPause - 1)
+	m.waits(t, "the rest of the first pause", 5, 1)
+	m.clock.Step(1)
+	m.waits(t, "the second pause", 10, 2)
+	m.lookSoon()
+	m.clock.Step(maxPause)
+	m.waits(t, "the end of the check", 13, 3)
+	m.clock.Step(64 * time.Second) // 50 times as long as the reads took.
+	m.waits(t, "the delay after the first check", 13, 3)
+	m.clock.Step(time.Second)
+	m.waits(t, "the end of the check that was requested, without a pause", 26, 4)
+}
+
+// TestShortPause has pages that take 1 ms, and so a pause of nine times five of them.
+func TestShortPause(t *testing.T) {
+	m := newPacedMonitor(t, time.Millisecond, "good")
+	m.start(t)
+	m.waits(t, "the first pause", 5, 1)
+	m.clock.Step(45*time.Millisecond - 1)
+	m.waits(t, "the rest of the first pause", 5, 1)
+	m.clock.Step(1)
+	m.waits(t, "the second pause", 10, 2)
+}
+
+// TestReasonsToHurry has checks that must not pause any more.
+func TestReasonsToHurry(t *testing.T) {
+	t.Run("a record is found", func(t *testing.T) {
+		m := newPacedMonitor(t, 100*time.Millisecond, "bad")
+		m.start(t)
+		m.waits(t, "the end of the check", 13, 1)
+	})
+	t.Run("watch caches are not initialized", func(t *testing.T) {
+		m := newPacedMonitor(t, 1500*time.Millisecond, "good")
+		explaining := &explainingStorage{Interface: failing{err: storage.ErrStorageNotReady}, monitor: m.Monitor}
+		list := func() { _ = explaining.GetList(t.Context(), "/", storage.ListOptions{}, nil) }
+		list()
+		m.start(t)
+		m.waits(t, "the first pause, after 7.5 s", 5, 1)
+		list()
+		m.clock.Step(maxPause)
+		m.waits(t, "the end of the check, without a pause after 17 s", 13, 2)
+	})
+	t.Run("a check that is requested fails", func(t *testing.T) {
+		m := newPacedMonitor(t, time.Millisecond, "good")
+		m.lookSoon()
+		m.kv.fail = func(string) error {
+			if m.failures.Add(-1) >= 0 {
+				return errors.New("the store does not respond")
+			}
+			return nil
+		}
+		m.start(t)
+		m.waits(t, "the end of the first check, which another request hurries", 13, 1)
+		m.failures.Store(1)
+		m.clock.Step(time.Second)
+		m.waits(t, "the failure of the check that was requested", 14, 2)
+		m.clock.Step(time.Second)
+		testkit.Eventually(t, "the end of the check after it, without a pause", func() error {
+			m.clock.Step(1) // Its clock ends a wait of no duration only when it is stepped.
+			if rests := m.rests.Load(); rests != 3 {
+				return fmt.Errorf("%d pages were read with %d pauses", m.pages.Load(), rests)
+			}
+			return nil
+		})
+		if pages := m.pages.Load(); pages != 27 {
+			t.Errorf("%d pages were read", pages)
+		}
+	})
+}

@@ -72,13 +72,13 @@ func (s *Store) each(ctx context.Context, visit func(rows encryption.Rows, row *
 	return nil
 }
 
-// Find visits the records that cannot be read.
-func (s *Store) Find(ctx context.Context, found func(Record)) error {
+// Find visits the records that cannot be read. It calls read after each record, and ends with its error.
+func (s *Store) Find(ctx context.Context, found func(Record), read func(ctx context.Context) error) error {
 	return s.each(ctx, func(rows encryption.Rows, row *mvccpb.KeyValue, _ bool, err error) error {
 		if err != nil {
 			found(newRecord(rows, row, err))
 		}
-		return nil
+		return read(ctx)
 	})
 }
 

@@ -90,7 +90,9 @@ func (s *explainingStorage) explain(ctx context.Context, err error, key string) 
 		found = met
 	}
 	if found.count == 0 {
-		if !isUnfilled(err, key) { // This is normal at every start. The regular checks find the cause.
+		if isUnfilled(err, key) { // This is normal at every start. The regular checks find the cause, faster if it lasts.
+			s.monitor.unfilled.Store(true)
+		} else {
 			s.monitor.lookSoon()
 		}
 		return err

@@ -18,14 +18,18 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 )
 
-// hookedKV calls a function before each read.
+// hookedKV calls a function before each read. If fail returns an error, the read fails.
 type hookedKV struct {
 	clientv3.KV
 	before func(key string)
+	fail   func(key string) error
 }
 
 func (kv *hookedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
 	kv.before(key)
+	if err := kv.fail(key); err != nil {
+		return nil, err
+	}
 	return kv.KV.Get(ctx, key, opts...)
 }
 
@@ -43,7 +47,7 @@ func newStore(t *testing.T) (*Store, *hookedKV) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kv := &hookedKV{bolttest.NewKV(t), func(string) {}}
+	kv := &hookedKV{bolttest.NewKV(t), func(string) {}, func(string) error { return nil }}
 	put(t, kv, badKey, "bad")
 	return &Store{Encrypter: encrypter, Rows: []encryption.Rows{encryption.Objects(kv, "/registry")}, Decode: func(plain []byte) error {
 		if string(plain) == "bad" {
