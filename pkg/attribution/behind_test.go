@@ -11,7 +11,8 @@ import (
 )
 
 // TestAuditBehind checks that a change without a known author waits for audit events that are later than all measured
-// ones, as long as the audit has reported nothing that was completed later: at most for the maximum.
+// ones, at most for the maximum. If the last change of its writer was not reported either, it waits only as long as the
+// audit has reported nothing that was completed later.
 func TestAuditBehind(t *testing.T) {
 	const (
 		lag     = time.Second
@@ -23,7 +24,9 @@ func TestAuditBehind(t *testing.T) {
 	for name, tt := range map[string]struct {
 		// late adds facts after the change, and from is the fact of the request that made the change.
 		late func(s *fixture, from Fact)
-		want string
+		// missed is set if the last change of the writer was not reported.
+		missed bool
+		want   string
 		// waits is how long a change without an author waits.
 		waits time.Duration
 	}{
@@ -32,7 +35,8 @@ func TestAuditBehind(t *testing.T) {
 				pass(3 * grace)
 				s.Add([]Fact{from}, false)
 			},
-			want: "carol",
+			missed: true,
+			want:   "carol",
 		},
 		"held up after events of earlier requests": {
 			late: func(s *fixture, from Fact) {
@@ -43,6 +47,16 @@ func TestAuditBehind(t *testing.T) {
 				pass(lag)
 				s.Add([]Fact{from}, false)
 			},
+			missed: true,
+			want:   "carol",
+		},
+		"held up alone": {
+			late: func(s *fixture, from Fact) {
+				pass(lag)
+				s.Add([]Fact{other()}, false)
+				pass(3 * grace)
+				s.Add([]Fact{from}, false)
+			},
 			want: "carol",
 		},
 		"not reported, but a later request": {
@@ -50,21 +64,37 @@ func TestAuditBehind(t *testing.T) {
 				pass(lag)
 				s.Add([]Fact{other()}, false)
 			},
-			waits: grace,
+			waits: longest,
 		},
-		"not reported, but a later request some time after": {
+		"not reported again, but a later request": {
+			late: func(s *fixture, _ Fact) {
+				pass(lag)
+				s.Add([]Fact{other()}, false)
+			},
+			missed: true,
+			waits:  grace,
+		},
+		"not reported again, but a later request some time after": {
 			late: func(s *fixture, _ Fact) {
 				pass(grace + lag)
 				s.Add([]Fact{other()}, false)
 			},
-			waits: 2 * grace,
+			missed: true,
+			waits:  2 * grace,
 		},
-		"never reported": {late: func(*fixture, Fact) {}, waits: longest},
+		"nothing reported":       {late: func(*fixture, Fact) {}, waits: longest},
+		"nothing reported again": {late: func(*fixture, Fact) {}, missed: true, waits: longest},
 	} {
 		for _, operation := range []v1alpha1.Operation{update, deleted} {
 			t.Run(name+", "+string(operation), func(t *testing.T) {
 				inBubble(t, Config{MaxWait: longest}, func(t *testing.T, s *fixture) {
 					s.wake(lag, Audit)
+					if tt.missed {
+						s.submit(configMap("before", "u0", "5").event(operation, ""))
+						pass(longest - lag) // A source that has sent nothing for 30 s is not waited for.
+						s.Add([]Fact{other()}, false)
+						pass(lag)
+					}
 					event := configMap("web", "u1", "6").event(operation, "")
 					from := factOf("carol", Audit, operation, event)
 					from.Begun, from.Ended = from.Begun.Add(-2*time.Millisecond), time.Now()
@@ -73,6 +103,9 @@ func TestAuditBehind(t *testing.T) {
 					tt.late(s, from)
 					pass(2 * longest)
 					got := s.deliveries()
+					if tt.missed {
+						got = got[1:]
+					}
 					if len(got) != 1 {
 						t.Fatalf("%d events were delivered", len(got))
 					}

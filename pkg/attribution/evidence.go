@@ -40,9 +40,20 @@ type waitingTimes struct {
 	audit, admission time.Time
 	// last is the time at which waiting ends if there are facts about the event.
 	last time.Time
-	// unknown is the time at which waiting ends, or is considered again, if there are none. It is later than last while the
-	// audit is behind.
+	// usual is the time after which facts that may be about a later request are too late. It is later than last while the audit is behind.
+	usual time.Time
+	// unknown is the time at which waiting ends, or is considered again, if there are no facts.
 	unknown time.Time
+}
+
+// dropLate drops facts that arrived after the usual time and may be about a later request: reviews, and facts without a uid about requests
+// that may have begun after the event, as the clocks of API servers differ from ours by up to clockSkew. Facts about the very state of the
+// object, or the deletion of its uid, are never too late.
+func (e *evidence) dropLate() {
+	inTime := func(k *storedFact) bool { return !k.arrived.After(e.times.usual) }
+	e.attempts = filter(e.attempts, inTime)
+	e.named = filter(e.named, func(k *storedFact) bool { return inTime(k) || !k.Begun.Add(clockSkew).After(e.pending.arrived) })
+	e.deletions = filter(e.deletions, func(k *storedFact) bool { return k.Signal == Audit || inTime(k) })
 }
 
 // soonest returns the time by which all facts of one of the sources should have arrived.
@@ -65,6 +76,8 @@ type verdict struct {
 	claims bool
 	// unreviewed is set if the change was audited but no review of it arrived.
 	unreviewed bool
+	// unreported is set if there are no facts about the change.
+	unreported bool
 }
 
 // attributedTo returns a verdict for the user of a fact.
@@ -102,9 +115,9 @@ func (e *evidence) decideWrite() verdict {
 		return v
 	}
 	if manager := managerOf(e.pending.event.Object, e.pending.arrived); manager != "" {
-		return verdict{author: Author{Signal: ManagedFields, Manager: manager}, until: e.times.unknown}
+		return verdict{author: Author{Signal: ManagedFields, Manager: manager}, until: e.times.unknown, unreported: true}
 	}
-	return verdict{author: Author{Signal: Unknown}, until: e.times.unknown}
+	return verdict{author: Author{Signal: Unknown}, until: e.times.unknown, unreported: true}
 }
 
 // combine compares the audited author, nil if there are several, with the admission facts about the same change. A

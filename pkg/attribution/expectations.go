@@ -17,10 +17,14 @@ type expectations struct {
 	sources    sources
 	arrivals   *arrivals
 	unreviewed unreviewed
+	unreported unreported
 }
 
 func newExpectations(maxWait time.Duration) *expectations {
-	return &expectations{maxWait: maxWait, arrivals: newArrivals(), unreviewed: unreviewed{}}
+	return &expectations{
+		maxWait: maxWait, arrivals: newArrivals(),
+		unreviewed: unreviewed{lately[Object]{}}, unreported: unreported{lately[writer]{}},
+	}
 }
 
 // active reports whether any source has sent facts. Until then events are not recorded.
@@ -33,18 +37,30 @@ func (x *expectations) grace(signal Signal, object Object, now time.Time) time.D
 
 // times returns the times until which an event waits for facts. Measurements since the event arrived are included.
 func (x *expectations) times(w *pendingEvent) waitingTimes {
-	if !x.active() {
-		return waitingTimes{w.arrived, w.arrived, w.arrived, w.arrived}
-	}
 	now := time.Now()
+	if !x.active() && !x.sources.audit.used(now) {
+		return waitingTimes{w.arrived, w.arrived, w.arrived, w.arrived, w.arrived}
+	}
 	audit, admission := x.grace(Audit, w.object, now), x.grace(Admission, w.object, now)
 	last := max(audit, admission)
-	unknown := last
+	usual := last
 	if audit > 0 && x.sources.behind(w.object, w.arrived) {
-		unknown = max(last, min(now.Sub(w.arrived)+audit, x.maxWait))
+		usual = max(last, min(now.Sub(w.arrived)+audit, x.maxWait))
+	}
+	unknown := usual
+	if w.isReportExpected || x.sources.quiet(w.object, now) {
+		unknown = x.maxWait
 	}
 	after := w.arrived.Add
-	return waitingTimes{audit: after(audit), admission: after(admission), last: after(last), unknown: after(unknown)}
+	if w.usual.IsZero() || !now.After(w.usual) { // A fact that comes later would count as usual by its own lag.
+		w.usual = after(usual)
+	}
+	return waitingTimes{audit: after(audit), admission: after(admission), last: after(last), usual: w.usual, unknown: after(unknown)}
+}
+
+// expectsReport reports whether the API servers' audit is expected to report a change of an object.
+func (x *expectations) expectsReport(object Object, by writing, now time.Time) bool {
+	return x.maxWait > 0 && x.sources.of(Audit, object) == &x.sources.audit && x.sources.audit.used(now) && x.unreported.expects(by, now)
 }
 
 // eventArrived records an event, which is expected to be followed by facts.

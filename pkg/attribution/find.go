@@ -39,23 +39,27 @@ func LongestAuditWait(maxWait time.Duration) time.Duration { return clockSkew + 
 // known, so that the longest time is returned as long as there is no fact about it: the caller must limit it.
 func (j *Joiner) AuditWait(event Event) time.Duration {
 	now := time.Now()
+	object, by := objectOf(event.Resource.GroupResource(), event.Object), writingOf(&event, now)
+	newest, _, _ := newestEntry(event.Object)
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	object := objectOf(event.Resource.GroupResource(), event.Object)
-	grace := j.expected.grace(Audit, object, now)
+	trail, grace := j.facts.trail(event, now), j.expected.grace(Audit, object, now)
+	expected := j.expected.expectsReport(object, by, now) || j.expected.maxWait > 0 && j.expected.sources.quiet(object, now)
 	if event.Operation == v1alpha1.OperationDelete {
-		if grace == 0 || len(j.facts.trail(event, now).deletions) > 0 {
+		if grace == 0 && !expected || len(trail.deletions) > 0 {
 			return 0
 		}
 		return LongestAuditWait(j.expected.maxWait)
 	}
-	newest, _, _ := newestEntry(event.Object)
 	written, err := time.Parse(time.RFC3339, newest.time)
-	if grace == 0 || err != nil {
+	if err != nil {
 		return 0
 	}
-	if j.expected.sources.behind(object, written) {
+	if grace > 0 && j.expected.sources.behind(object, written) || expected && !trail.reports(written) {
 		grace = j.expected.maxWait
+	}
+	if grace == 0 {
+		return 0
 	}
 	return min(max(0, written.Add(clockSkew+grace).Sub(now)), clockSkew+grace)
 }

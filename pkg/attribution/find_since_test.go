@@ -136,13 +136,20 @@ func TestFindSinceWaitsForAudit(t *testing.T) {
 // TestAuditWait checks that the author of a change is found once the wait is over, whenever the report of it has arrived meanwhile.
 func TestAuditWait(t *testing.T) {
 	fresh := map[string]time.Duration{"kubectl": 0}
+	later := func(s *fixture) {
+		pass(maxWait / 2)
+		s.Add([]Fact{factOf("bob", Audit, update, configMap("other", "u2", "7").event(update, ""))}, false)
+	}
 	for name, test := range map[string]struct {
 		lag, reported time.Duration
-		longest       time.Duration
+		// meanwhile runs after the change.
+		meanwhile func(s *fixture)
+		longest   time.Duration
 	}{
-		"reported at once": {20 * time.Millisecond, 0, 2 * time.Second},
-		"reported late":    {20 * time.Millisecond, maxWait, clockSkew + maxWait},
-		"lag of a second":  {time.Second, time.Second, clockSkew + maxWait},
+		"reported at once":                {20 * time.Millisecond, 0, nil, 2 * time.Second},
+		"reported late":                   {20 * time.Millisecond, maxWait, nil, clockSkew + maxWait},
+		"reported late, others meanwhile": {20 * time.Millisecond, maxWait, later, clockSkew + maxWait},
+		"lag of a second":                 {time.Second, time.Second, nil, clockSkew + maxWait},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{}, func(t *testing.T, s *fixture) {
@@ -156,6 +163,9 @@ func TestAuditWait(t *testing.T) {
 				state = managed("6", fresh)
 				changed, fact := time.Now(), factOf("ann", Audit, update, state)
 				time.AfterFunc(test.reported, func() { s.Add([]Fact{fact}, false) })
+				if test.meanwhile != nil {
+					test.meanwhile(s)
+				}
 				pass(0)
 				for wait := s.AuditWait(state); wait > 0; wait = s.AuditWait(state) {
 					pass(wait)

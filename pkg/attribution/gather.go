@@ -13,5 +13,8 @@ func gather(w *pendingEvent, facts *factIndex, expected *expectations) *evidence
 	}
 	e.reviewsMissed = expected.unreviewed.has(w.object, time.Now())
 	facts.gather(e)
+	if time.Now().After(e.times.usual) {
+		e.dropLate()
+	}
 	return e
 }

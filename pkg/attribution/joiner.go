@@ -139,7 +139,8 @@ func (j *Joiner) sweep(now time.Time) (gone []types.UID) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.facts.expire(now)
-	j.expected.unreviewed.expire(now)
+	j.expected.unreviewed.expire(unreviewedLifetime, now)
+	j.expected.unreported.expire(unreportedLifetime, now)
 	j.meters.setLag(&j.expected.sources)
 	for _, uid := range j.observed.expire(now) {
 		if j.facts.forget(uid) {

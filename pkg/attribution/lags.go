@@ -25,10 +25,12 @@ const (
 	lagsMargin    = 10 * time.Millisecond
 )
 
-// Lags are the maximum times between a change and the arrival of its fact.
+// Lags are the maximum times between a change and the arrival of its fact, as known to one term.
 type Lags struct {
 	// Stored is when they were stored.
 	Stored time.Time `json:"stored"`
+	// LastAudited is when the last report of the API servers' audit arrived; zero if that is not known.
+	LastAudited time.Time `json:"lastAudited,omitzero"`
 	// Sources has them by the name of the source: audit, served or admission. A source that has not been measured often enough is not in it.
 	Sources map[string]time.Duration `json:"sources"`
 }
@@ -40,7 +42,10 @@ func (s *sources) named() map[string]*source {
 
 // lags returns the lags that are measured, or still used as they were stored.
 func (s *sources) lags(now time.Time) Lags {
-	lags := Lags{Stored: now, Sources: map[string]time.Duration{}}
+	lags := Lags{Stored: now, LastAudited: s.audit.lastFact, Sources: map[string]time.Duration{}}
+	if lags.LastAudited.IsZero() {
+		lags.LastAudited = s.audit.lastFactBefore
+	}
 	for name, each := range s.named() {
 		switch {
 		case each.measurements >= s.needed(each):
@@ -54,6 +59,7 @@ func (s *sources) lags(now time.Time) Lags {
 
 // resume makes the sources use the lags that an earlier term has measured, until they are measured again.
 func (s *sources) resume(lags Lags, now time.Time) {
+	s.audit.lastFactBefore = lags.LastAudited
 	if now.Sub(lags.Stored).Abs() > lagsLifetime {
 		return
 	}
@@ -66,7 +72,8 @@ func (s *sources) resume(lags Lags, now time.Time) {
 
 // near reports whether lags are so close to the stored ones, and these are so new, that they need not be stored.
 func (l Lags) near(stored Lags) bool {
-	return l.Stored.Sub(stored.Stored) < lagsRefresh && maps.EqualFunc(l.Sources, stored.Sources, func(a, b time.Duration) bool {
+	recent := l.Stored.Sub(stored.Stored) < lagsRefresh && l.LastAudited.Sub(stored.LastAudited) < lagsRefresh
+	return recent && maps.EqualFunc(l.Sources, stored.Sources, func(a, b time.Duration) bool {
 		return (a - b).Abs() <= max(lagsMargin, time.Duration(lagsTolerance*float64(b)))
 	})
 }
@@ -99,7 +106,7 @@ func (j *Joiner) storeLags(ctx context.Context, stored Lags) {
 		j.mutex.Lock()
 		lags := j.expected.sources.lags(time.Now())
 		j.mutex.Unlock()
-		if len(lags.Sources) == 0 || lags.near(stored) {
+		if len(lags.Sources) == 0 && lags.LastAudited.IsZero() || lags.near(stored) {
 			continue
 		}
 		if err := j.storeOnce(ctx, lags); err != nil {

@@ -30,7 +30,7 @@ func (e *evidence) decideDeletion() verdict {
 	})
 	audited := filter(facts, func(k *storedFact) bool { return k.Signal == Audit })
 	admitted := filter(facts, func(k *storedFact) bool { return k.Signal == Admission })
-	v := verdict{author: Author{Signal: Unknown}, until: e.times.unknown}
+	v := verdict{author: Author{Signal: Unknown}, until: e.times.unknown, unreported: true}
 	switch one := oneUser(admitted); {
 	case len(audited) > 0:
 		v = e.combine(firstDeleter(audited), admitted)

@@ -228,7 +228,7 @@ func TestOneCandidateOfADeletion(t *testing.T) {
 // TestUnreviewedCollections checks that collections with incomplete reviews take bounded memory. Beyond the limit, no
 // collection counts as complete.
 func TestUnreviewedCollections(t *testing.T) {
-	u, now := unreviewed{}, time.Now()
+	u, now := unreviewed{lately[Object]{}}, time.Now()
 	object := func(i int) Object {
 		return Object{GroupResource: configMaps.GroupResource(), Namespace: strconv.Itoa(i), Name: "web"}
 	}
@@ -239,11 +239,11 @@ func TestUnreviewedCollections(t *testing.T) {
 		t.Error("collection matches another one")
 	}
 	u.note(object(unreviewedLimit), now)
-	if !u.has(object(-1), now) || len(u) > unreviewedLimit+1 {
-		t.Errorf("%d collections are stored, and one beyond the limit counts as complete", len(u))
+	if !u.has(object(-1), now) || len(u.lately) > unreviewedLimit+1 {
+		t.Errorf("%d collections are stored, and one beyond the limit counts as complete", len(u.lately))
 	}
-	u.expire(now.Add(unreviewedLifetime))
-	if len(u) != 0 {
-		t.Errorf("%d expired collections are still stored", len(u))
+	u.expire(unreviewedLifetime, now.Add(unreviewedLifetime))
+	if len(u.lately) != 0 {
+		t.Errorf("%d expired collections are still stored", len(u.lately))
 	}
 }

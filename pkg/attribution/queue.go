@@ -20,6 +20,12 @@ type pendingEvent struct {
 	// unchangedSince is the time since which the object had the resourceVersion before the event's, if that one is not
 	// known; zero if that time is uncertain, too.
 	unchangedSince time.Time
+	// writing is who made the change, if the audit is used.
+	writing writing
+	// isReportExpected is set if the audit is expected to report the event.
+	isReportExpected bool
+	// usual is waitingTimes.usual, which does not change any more once it has passed.
+	usual time.Time
 	// deliver delivers the event; ended reports whether its context is done.
 	deliver func(Author)
 	ended   func() bool

@@ -12,6 +12,9 @@ import (
 const (
 	// silenceTimeout is how long a source may send nothing in spite of changes before they no longer wait for it.
 	silenceTimeout = 30 * time.Second
+	// useLifetime is how long after its last fact the audit counts as used by the server when it starts, so that the first change after a quiet
+	// weekend waits for its report.
+	useLifetime = 7 * 24 * time.Hour
 	// graceMargin is added to the measured lag.
 	graceMargin = 50 * time.Millisecond
 	// lagDecay is the share of the difference by which a measurement below the maximum lowers the maximum, at most once
@@ -74,6 +77,12 @@ func (s *sources) behind(object Object, arrived time.Time) bool {
 	return s.of(Audit, object) == &s.audit && s.audit.reported.Before(arrived)
 }
 
+// quiet reports whether the API servers' audit is in use and has sent nothing for so long that it counts as silent. That is usual where
+// little happens but changes that the audit policy leaves out, so that a report may still follow.
+func (s *sources) quiet(object Object, now time.Time) bool {
+	return s.of(Audit, object) == &s.audit && s.audit.used(now) && s.audit.silent(now)
+}
+
 // states returns the state of the API servers' audit and admission.
 func (s *sources) states(now time.Time) []SourceState {
 	return []SourceState{s.audit.state(Audit), s.admission.state(Admission)}
@@ -83,6 +92,8 @@ func (s *sources) states(now time.Time) []SourceState {
 type source struct {
 	lastFact    time.Time
 	wantedSince time.Time
+	// lastFactBefore is when the last fact of the earlier terms arrived, if that is known.
+	lastFactBefore time.Time
 	// reported is when the last of the reported requests was completed, by the API server's clock.
 	reported time.Time
 	// lag is a maximum that later measurements lower slowly.
@@ -113,6 +124,11 @@ func (s *source) wanted(now time.Time) {
 	if s.wantedSince.IsZero() {
 		s.wantedSince = now
 	}
+}
+
+// used reports whether the source has sent facts in this term, or lately in an earlier one.
+func (s *source) used(now time.Time) bool {
+	return !s.lastFact.IsZero() || !s.lastFactBefore.IsZero() && now.Sub(s.lastFactBefore) < useLifetime
 }
 
 // silent reports whether no facts are expected until the source sends again.

@@ -22,6 +22,9 @@ func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.C
 		event: &event, arrived: time.Now(),
 		deliver: func(author Author) { deliver(ctx, author) }, ended: func() bool { return ctx.Err() != nil },
 	}
+	if j.isAuditUsed() { // Looking for the writer of a large object would hold up others under the lock.
+		w.writing = writingOf(w.event, w.arrived)
+	}
 	r, evidence := j.begin(w)
 	if evidence != nil {
 		if v := evidence.decide(); !v.until.After(w.arrived) {
@@ -31,6 +34,13 @@ func (j *Joiner) Submit(ctx context.Context, event Event, deliver func(context.C
 		}
 	}
 	return j.enqueue(ctx, r, w)
+}
+
+// isAuditUsed reports whether the API servers' audit sends facts, or did lately.
+func (j *Joiner) isAuditUsed() bool {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	return j.expected.sources.audit.used(time.Now())
 }
 
 // begin records an event. It returns the evidence about it and the queue that the caller holds, or nil if events of the
@@ -45,6 +55,7 @@ func (j *Joiner) begin(w *pendingEvent) (*objectQueue, *evidence) {
 		j.observed.record(w.event, time.Now())
 		j.observed.findPredecessor(w)
 	}
+	w.isReportExpected = j.expected.expectsReport(w.object, w.writing, w.arrived)
 	e := gather(w, j.facts, j.expected)
 	j.expected.expect(w, e)
 	if r := j.queues.hold(w); r != nil {
@@ -89,15 +100,19 @@ func (j *Joiner) deliver(w *pendingEvent, v verdict) {
 	w.deliver(v.author)
 }
 
-// record records what a verdict shows of the sources: the lag of its fact, or that the change had no review.
+// record records what a verdict shows of the sources: the lag of its fact, that the change had no review, and whether the audit reported it.
 func (j *Joiner) record(w *pendingEvent, v verdict) {
 	measurable := v.fact != nil && w.measurable(v.fact)
-	if !measurable && !v.unreviewed {
+	reported, missed := v.fact != nil && v.fact.Signal == Audit, v.unreported && w.isReportExpected && !w.forced
+	if !measurable && !v.unreviewed && !reported && !missed {
 		return
 	}
 	now := time.Now()
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
+	if reported || missed {
+		j.expected.unreported.note(w.writing, reported, now)
+	}
 	if measurable {
 		j.expected.measure(w, v.fact, now)
 	}

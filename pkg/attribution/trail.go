@@ -121,6 +121,11 @@ func confirmedSince(object *unstructured.Unstructured, facts []*storedFact, sinc
 	return newest, !newest.IsZero()
 }
 
+// reports reports whether a fact is about a write of the object at a time.
+func (t *auditTrail) reports(written time.Time) bool {
+	return slices.ContainsFunc(t.writesSince(written), func(k *storedFact) bool { return k.at(written) })
+}
+
 // at reports whether a request may have written an object at a time.
 func (s *storedFact) at(written time.Time) bool {
 	from, to := s.span()

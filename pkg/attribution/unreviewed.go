@@ -16,7 +16,7 @@ const (
 // unreviewed records when a change was last audited without a review, by collection: a namespace and a type, or a type.
 // An API server does not send a review of each change: its webhook configuration excludes types and namespaces, and it
 // ignores failures to reach the webhook.
-type unreviewed map[Object]time.Time
+type unreviewed struct{ lately[Object] }
 
 // allCollections represents all collections once the limit is reached.
 var allCollections = Object{}
@@ -24,26 +24,13 @@ var allCollections = Object{}
 // note records a change without review.
 func (u unreviewed) note(object Object, now time.Time) {
 	collection := object.collection()
-	if _, ok := u[collection]; !ok && len(u) >= unreviewedLimit {
+	if _, ok := u.lately[collection]; !ok && len(u.lately) >= unreviewedLimit {
 		collection = allCollections
 	}
-	u[collection] = now
+	u.lately[collection] = now
 }
 
 // has reports whether a change in the collection of an object recently had no review.
 func (u unreviewed) has(object Object, now time.Time) bool {
-	return u.within(object.collection(), now) || u.within(allCollections, now)
-}
-
-func (u unreviewed) within(collection Object, now time.Time) bool {
-	at, ok := u[collection]
-	return ok && now.Sub(at) < unreviewedLifetime
-}
-
-func (u unreviewed) expire(now time.Time) {
-	for collection := range u {
-		if !u.within(collection, now) {
-			delete(u, collection)
-		}
-	}
+	return u.within(object.collection(), unreviewedLifetime, now) || u.within(allCollections, unreviewedLifetime, now)
 }

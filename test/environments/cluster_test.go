@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
@@ -39,16 +40,33 @@ type testCluster struct {
 // newTestCluster starts a cluster whose kube-apiserver sends audit events and writes an audit log.
 func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
-	return newTestClusterOf(t, devcluster.Options{
+	s := newTestClusterOf(t, devcluster.Options{
 		Parts: []string{people.Readiness},
 		// Lists are not streamed, as in older versions.
 		APIServerArgs: []string{"--feature-gates=WatchList=false"},
 	})
+	s.measureAudit(t)
+	return s
+}
+
+// measureAudit makes changes of a source until the server should know how late audit events are. Until then each change waits for the longest
+// time, 30 s.
+func (s *testCluster) measureAudit(t *testing.T) {
+	t.Helper()
+	c := s.newFixture(t, "measured", shop, workloads("api"))
+	c.mustApply(t, "alice")
+	pace := time.NewTicker(time.Second)
+	defer pace.Stop()
+	for i := range 24 { // It takes 16 that are not in one list, and kube-apiserver sends a list after a second.
+		c.setImage(t, "api", fmt.Sprintf("shop/api:%d", i))
+		c.ann.Run(t, "annotate", "--overwrite", "-n", c.source, "configmap/settings", fmt.Sprintf("ann.example.com/note=%d", i))
+		<-pace.C
+	}
 }
 
 // newTestClusterOf starts a cluster with options, which set the server's permissions in the whole cluster. In the namespaces of
-// sources and targets it has more. kube-apiserver sends audit events after a second, so that an event that is late on a busy machine is
-// not much later than the others: a change waits for its author for somewhat longer than the events before took.
+// sources and targets it has more. kube-apiserver sends audit events after a second, so that one that is late on a busy machine is not much
+// later than the others.
 func newTestClusterOf(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	s := &testCluster{ownLog: filepath.Join(t.TempDir(), "own.log")}

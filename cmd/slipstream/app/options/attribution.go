@@ -47,7 +47,7 @@ func newAttributionOptions() *AttributionOptions {
 func (o *AttributionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.MaxWait, "attribution-max-wait", o.MaxWait,
 		"Maximum time that a change waits for the audit event or admission review that names its author. "+
-			"Without one it is committed with what is known. A change waits only while a source sends reports, "+
+			"Without one it is committed with what is known. A change waits only where reports come, or came lately, "+
 			"and usually only as long as these take. 0 disables waiting.")
 	flags.StringVar(&o.AuditClientCAFile, "audit-client-ca-file", o.AuditClientCAFile,
 		"File with the CA certificates of the clients that may send audit events to /audit. Read again when it changes. "+
