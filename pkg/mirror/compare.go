@@ -84,7 +84,7 @@ func (c *comparison) partPushed() {
 func (c *comparison) succeeded(ctx context.Context) {
 	c.found.held = len(c.held)
 	c.member.destination.seeds.succeeded(c.seed, c.listed, c.found)
-	c.member.destination.record.holdOnly(c.looksAt, c.held)
+	c.member.destination.record.holdOnly(c.looksAt, c.held, c.member.hasFile)
 	c.member.destination.record.compared()
 	if c.unwritten > 0 {
 		c.comparer.event(c.member.plan.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(c.unwritten, c.unwrittenError))

@@ -162,7 +162,7 @@ func TestPartOfAComparisonOutlivesTheProcess(t *testing.T) {
 			}
 			s.mirrored()
 			s.idle()
-			other := s.addTheirs()
+			s.addTheirs()
 			s.cluster.put(configMap("lost"), "1") // One change whose push loses once makes the parts small.
 			s.mirrored()
 			s.idle()
@@ -179,7 +179,7 @@ func TestPartOfAComparisonOutlivesTheProcess(t *testing.T) {
 			if killed {
 				ended = s.process.killAt("after push", 1)
 			} else {
-				ended = s.overtakenAt(2, other, "clusters/a/NOTES.txt") // The push does not follow a change of its folder.
+				ended = s.overtakenAt(2, "clusters/a/NOTES.txt") // The push does not follow a change of its folder.
 			}
 			s.compareAgain()
 			<-ended
@@ -211,14 +211,12 @@ func TestPartOfAComparisonOutlivesTheProcess(t *testing.T) {
 }
 
 // overtakenAt has another writer push a file before the nth push arrives, and closes the channel then.
-func (s *fixture) overtakenAt(n int32, other *otherWriter, path string) <-chan struct{} {
+func (s *fixture) overtakenAt(n int32, path string) <-chan struct{} {
 	overtaken := make(chan struct{})
 	var pushes atomic.Int32
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isPush(r) && pushes.Add(1) == n {
-			if err := other.edit("theirs", other.write(path, "faster")); err != nil {
-				s.t.Error(err)
-			}
+			s.commitTheirs("theirs", path, "faster")
 			close(overtaken)
 		}
 		return true

@@ -68,8 +68,8 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	if d.seeds.comparing(object.resource()) {
 		return hash, false, false
 	}
-	if change, ok := d.queue.Pending(object.path); ok && !d.seeds.superseded(object.object, change.ResourceVersion, change.Hash.IsZero()) {
-		return change.Hash, !change.Hash.IsZero(), true
+	if hash, ok := d.pending(object.object, object.path); ok {
+		return hash, !hash.IsZero(), true
 	}
 	tree := d.tree.Load()
 	if tree == nil {
@@ -80,6 +80,25 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 	}
 	hash, exists = tree.Lookup(p.file(object.path))
 	return hash, exists, true
+}
+
+// pending returns the blob that the pending changes of a path lead to, zero for no file. It reports whether there are any.
+func (d *destination) pending(object outbox.Object, path string) (gitrepo.Hash, bool) {
+	change, ok := d.queue.Pending(path)
+	return change.Hash, ok && !d.seeds.superseded(object, change.ResourceVersion, change.Hash.IsZero())
+}
+
+// hasFile reports whether a path has a file after all pending changes are pushed, whatever a running comparison is about to change.
+func (d *destination) hasFile(p *destinationPlan, object outbox.Object, path string) bool {
+	if hash, ok := d.pending(object, path); ok {
+		return !hash.IsZero()
+	}
+	tree := d.tree.Load()
+	if tree == nil {
+		return false
+	}
+	_, exists := tree.Lookup(p.file(path))
+	return exists
 }
 
 // superseded reports whether a row is obsolete, as seeds.superseded. A part of a comparison has not removed the file of a deleted object,

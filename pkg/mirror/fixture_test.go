@@ -272,9 +272,12 @@ func (s *fixture) relabel(namespace watch.Namespace) {
 }
 
 // run runs git in the repository of the destination.
-func (s *fixture) run(arguments ...string) (string, error) {
+func (s *fixture) run(arguments ...string) (string, error) { return s.runWith("", arguments...) }
+
+// runWith is run with a standard input.
+func (s *fixture) runWith(stdin string, arguments ...string) (string, error) {
 	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), "git", arguments...)
-	command.Dir = filepath.Join(s.git.root, "shop.git")
+	command.Dir, command.Stdin = filepath.Join(s.git.root, "shop.git"), strings.NewReader(stdin)
 	command.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
 	out, err := command.CombinedOutput()

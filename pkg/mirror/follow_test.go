@@ -12,14 +12,12 @@ import (
 )
 
 // overtakenTimes has another writer push a file before each of our pushes that arrives, up to a number of times, and counts them.
-func (s *fixture) overtakenTimes(times int32, other *otherWriter, path string) *atomic.Int32 {
+func (s *fixture) overtakenTimes(times int32, path string) *atomic.Int32 {
 	pushes := &atomic.Int32{}
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
 		if isPush(r) {
 			if n := pushes.Add(1); n <= times {
-				if err := other.edit("theirs", other.write(path, fmt.Sprint("faster ", n))); err != nil {
-					s.t.Error(err)
-				}
+				s.commitTheirs("theirs", path, fmt.Sprint("faster ", n))
 			}
 		}
 		return true
@@ -34,7 +32,7 @@ func TestPushFollowsAnotherWriter(t *testing.T) {
 	s.cluster.put(configMap("a"), "before")
 	s.mirrored()
 	s.idle()
-	pushes := s.overtakenTimes(5, s.otherWriter(), "theirs/file")
+	pushes := s.overtakenTimes(5, "theirs/file")
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()
@@ -59,7 +57,7 @@ func TestPushDoesNotFollowIntoItsFolder(t *testing.T) {
 	s.cluster.put(configMap("b"), "1")
 	s.mirrored()
 	s.idle()
-	s.overtakenTimes(1, s.otherWriter(), "clusters/a/core/v1/configmaps/shop/a.yaml")
+	s.overtakenTimes(1, "clusters/a/core/v1/configmaps/shop/a.yaml")
 	s.cluster.put(configMap("b"), "2")
 	s.mirrored()
 	s.idle()
@@ -76,7 +74,7 @@ func TestDeathWhileFollowing(t *testing.T) {
 			s.cluster.put(configMap("a"), "before")
 			s.mirrored()
 			s.idle()
-			pushes := s.overtakenTimes(1, s.otherWriter(), "theirs/file")
+			pushes := s.overtakenTimes(1, "theirs/file")
 			step, number, _ := cutLast(moment)
 			died := s.process.killAt(step, int(number[0]-'0'))
 			s.cluster.put(configMap("a"), "1")

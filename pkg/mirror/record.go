@@ -23,6 +23,14 @@ type record struct {
 	now snapshot
 	// held are the paths of orphans that are kept.
 	held map[string]struct{}
+	// noted has what events have said of paths since a round of comparisons began, because its lists may be older. It is nil between rounds.
+	noted map[string]notedPath
+}
+
+// notedPath is what an event says of a path: whether its file is an orphan that is kept. sure is set if the file is known to exist.
+type notedPath struct {
+	object     outbox.Object
+	held, sure bool
 }
 
 // snapshot is the content of a record at one time.
@@ -161,35 +169,84 @@ func (r *record) orphansRemoved(n int) {
 	r.update(func(s *snapshot) { s.orphansRemoved += int64(n) })
 }
 
-// hold records an orphan that is kept.
-func (r *record) hold(path string) {
+// beginRound is called before the first list of a round of comparisons, endRound after its last result.
+func (r *record) beginRound() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.held == nil {
-		r.held = map[string]struct{}{}
-	}
-	r.held[path] = struct{}{}
+	r.noted = map[string]notedPath{}
+}
+
+func (r *record) endRound() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.noted = nil
+}
+
+// hold records an orphan that is kept. sure reports whether its file is known to exist; if it is not, a running round decides.
+func (r *record) hold(object outbox.Object, path string, sure bool) {
+	r.note(path, notedPath{object: object, held: true, sure: sure})
 }
 
 // release records that an object maps to a path.
-func (r *record) release(path string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.held, path)
+func (r *record) release(object outbox.Object, path string) {
+	r.note(path, notedPath{object: object, sure: true})
 }
 
-// holdOnly replaces the held files for which inScope is true by the given ones.
-func (r *record) holdOnly(inScope func(outbox.Object) bool, held []managedFile) {
+// note records what an event says of a path.
+func (r *record) note(path string, note notedPath) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.noted != nil {
+		r.noted[path] = note
+	}
+	if r.noted == nil || note.sure {
+		r.setHeld(path, note.held)
+	}
+}
+
+// setHeld adds or removes a held path. The caller holds mu.
+func (r *record) setHeld(path string, held bool) {
+	switch {
+	case !held:
+		delete(r.held, path)
+	case r.held == nil:
+		r.held = map[string]struct{}{path: {}}
+	default:
+		r.held[path] = struct{}{}
+	}
+}
+
+// unsure returns the noted paths in a scope that may have no file.
+func (r *record) unsure(inScope func(outbox.Object) bool) map[string]notedPath {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	unsure := map[string]notedPath{}
+	for path, note := range r.noted {
+		if !note.sure && inScope(note.object) {
+			unsure[path] = note
+		}
+	}
+	return unsure
+}
+
+// holdOnly replaces the held files for which inScope is true by the given ones, except where events have said otherwise since their list.
+// hasFile reports whether a path has a file.
+func (r *record) holdOnly(inScope func(outbox.Object) bool, held []managedFile, hasFile func(object outbox.Object, path string) bool) {
+	unsure := r.unsure(inScope)
+	maps.DeleteFunc(unsure, func(path string, note notedPath) bool { return hasFile(note.object, path) })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.held, func(path string, _ struct{}) bool {
 		file, ok := parseManaged(path)
 		return !ok || inScope(file.object)
 	})
-	if len(held) > 0 && r.held == nil {
-		r.held = make(map[string]struct{}, len(held))
-	}
 	for _, file := range held {
-		r.held[file.path] = struct{}{}
+		r.setHeld(file.path, true)
+	}
+	for path, note := range r.noted {
+		if inScope(note.object) {
+			_, missing := unsure[path]
+			r.setHeld(path, note.held && (note.sure || !missing))
+		}
 	}
 }

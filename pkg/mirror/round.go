@@ -77,6 +77,10 @@ type round struct {
 
 // run runs the comparisons. It reports whether there was one.
 func (r *round) run(ctx context.Context) (more bool, err error) {
+	if !r.member.plan.prunes() {
+		r.member.destination.record.beginRound()
+		defer r.member.destination.record.endRound()
+	}
 	defer func() {
 		for _, c := range r.all {
 			r.member.destination.seeds.putBack(c.seed)

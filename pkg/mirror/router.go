@@ -216,11 +216,11 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 		next.Operation = v1alpha1.OperationDelete
 		orphan := (exists || !sure) && p.selection.removable(a.resource, object.object.Namespace, r.namespaces)
 		if orphan && !p.prunes() {
-			d.record.hold(object.path)
+			d.record.hold(object.object, object.path, sure)
 		}
 		return next, orphan && p.prunes()
 	}
-	d.record.release(object.path)
+	d.record.release(object.object, object.path)
 	object, err := a.writtenBy(p)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)

@@ -180,6 +180,54 @@ func TestPruneNeverHoldsAndCounts(t *testing.T) {
 	})
 }
 
+// TestPruneNeverCountsWhileComparing has objects changed while a comparison runs whose list is older.
+func TestPruneNeverCountsWhileComparing(t *testing.T) {
+	s := newFixture(t)
+	labelled := func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"mirror": "yes"}) }
+	for _, name := range []string{"a", "b", "c", "d"} {
+		s.cluster.put(configMap(name), "1", labelled)
+	}
+	s.mirrored()
+	s.idle()
+	s.edit(func(d *v1alpha1.GitDestination) { d.Spec.Prune = v1alpha1.PruneNever })
+	s.replan(func(in *inputs) {
+		in.rules[0].Spec.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"mirror": "yes"}}
+	})
+	s.cluster.put(configMap("never-mirrored"), "1")
+	s.cluster.remove(configMap("c"))
+	s.idle()
+	d := s.destination("main")
+	testkit.EventuallyTrue(t, "c is held", func() bool { return d.record.current().orphansHeld == 1 })
+
+	listed, proceed := make(chan struct{}), make(chan struct{})
+	s.cluster.afterList(func() { close(listed); <-proceed })
+	before := d.seeds.report()[0].time
+	d.seeds.invalidateAll()
+	s.plan()
+	<-listed
+	s.cluster.remove(configMap("a"))
+	s.cluster.remove(configMap("b"))
+	s.cluster.put(configMap("c"), "1", labelled)
+	s.cluster.put(configMap("never-mirrored"), "2")
+	s.cluster.put(configMap("short"), "1", labelled)
+	s.cluster.remove(configMap("short")) // Its creation is pushed.
+	s.cluster.put(configMap("d"), "2")   // Without its label.
+	testkit.EventuallyTrue(t, "the events have arrived", func() bool {
+		d.record.mu.Lock()
+		defer d.record.mu.Unlock()
+		return len(d.record.noted) == 6 && d.record.noted["core/v1/configmaps/shop/d.yaml"].held
+	})
+	close(proceed)
+	testkit.EventuallyTrue(t, "compared again", func() bool { return d.seeds.report()[0].time.After(before) })
+	s.idle()
+	testkit.Eventually(t, "a, b, d and short are held", func() error {
+		if r := s.record("main"); r.OrphansHeld != 4 || r.Files != 5 || r.Objects != 1 {
+			return fmt.Errorf("%d orphans of %d files and %d objects are held", r.OrphansHeld, r.Files, r.Objects)
+		}
+		return nil
+	})
+}
+
 // withRule returns the inputs with the rule of world.
 func (s *fixture) withRule() inputs {
 	in := s.in

@@ -70,7 +70,7 @@ func (s *sweeper) sweep(ctx context.Context, members []member, m member) error {
 	if err != nil {
 		return err
 	}
-	m.destination.record.holdOnly(inScope, held)
+	m.destination.record.holdOnly(inScope, held, m.hasFile)
 	pushed, err := s.pusher.push(ctx, members, m, changes, nil)
 	if err == nil {
 		s.pusher.announce(m, pushed, "of types that no rule selects any more")

@@ -93,7 +93,7 @@ func TestTracesHaveTheFinalCommit(t *testing.T) {
 	s.cluster.put(configMap("a"), "before")
 	s.mirrored()
 	s.idle()
-	s.overtakenTimes(2, s.otherWriter(), "theirs/file")
+	s.overtakenTimes(2, "theirs/file")
 	s.cluster.put(configMap("a"), "1")
 	s.mirrored()
 	s.idle()

@@ -15,6 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/mirror/outbox"
 )
 
 // worker serves one branch and is its only writer.
@@ -55,6 +56,11 @@ type worker struct {
 type member struct {
 	destination *destination
 	plan        *destinationPlan
+}
+
+// hasFile is that of the destination with the plan.
+func (m member) hasFile(object outbox.Object, path string) bool {
+	return m.destination.hasFile(m.plan, object, path)
 }
 
 func newWorker(key branchKey, services *branchServices) *worker {
