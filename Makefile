@@ -20,7 +20,7 @@ SIGNAL ?= TERM
 # The race detector needs a C compiler. Without one, tests run without the race detector.
 RACE := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # The timeout of the tests of a package, without the first compilation.
-TEST_TIMEOUT ?= 45m
+TEST_TIMEOUT ?= 60m
 # go test does not run vet, which would take minutes: make verify does. Compilers and tests collect garbage less often than by
 # default, which saves a sixth of their CPU.
 TEST = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)' go test -vet=off -timeout $(TEST_TIMEOUT)
@@ -88,7 +88,7 @@ plugin-release: ## Build the archives of the kubectl plugin for Linux, macOS and
 	go run ./hack/pluginrelease -output '$(PLUGIN_OUTPUT)' -platforms '$(PLUGIN_PLATFORMS)'
 
 .PHONY: release
-release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, sign it with RELEASE_KEY, and push images and chart to RELEASE_PUSH=REPOSITORY.
+release: ## Build what is published of VERSION, the tag of the commit, into RELEASE_OUTPUT, sign it with RELEASE_KEY, and push images and chart to RELEASE_PUSH=REPOSITORY (without a key only with RELEASE_UNSIGNED=1).
 	hack/release.sh "$$VERSION" "$$RELEASE_OUTPUT"
 	hack/publish-release.sh "$$VERSION" "$$RELEASE_OUTPUT" "$$RELEASE_PUSH" "$$RELEASE_KEY"
 
@@ -207,7 +207,8 @@ RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines .
 
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
-	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && $(PLAIN_TEST) $(UNCACHED) -run TestManifests ./test/docs)
+	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && \
+		$(PLAIN_TEST) $(UNCACHED) -run 'TestManifests|TestInstall$$/^Replicas$$' ./test/docs ./test/install)
 
 .PHONY: test-faults
 test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS and BURST, CHANGES, STORM.
@@ -271,7 +272,7 @@ dev-down: bin/dev ## Stop the cluster's processes, and remove its files.
 
 .PHONY: dev-user
 dev-user: bin/dev ## Print the kubeconfig of an ordinary user, USER_NAME in USER_GROUPS=a,b.
-	@bin/dev user --dir '$(DEV_DIR)' --name '$(USER_NAME)' --groups '$(USER_GROUPS)'
+	@bin/dev user --dir '$(DEV_DIR)' --name '$(or $(strip $(USER_NAME)),$(error USER_NAME is missing, as in: make dev-user USER_NAME=jane USER_GROUPS=a,b))' --groups '$(USER_GROUPS)'
 
 .PHONY: dev-stop-server
 dev-stop-server: bin/dev ## Stop the server with SIGNAL=TERM|INT|QUIT|KILL, and keep its data.

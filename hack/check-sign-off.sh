@@ -10,6 +10,10 @@
 
 set -o errexit -o nounset -o pipefail
 
+if (($# < 1 || $# > 2)); then
+  echo "usage: hack/check-sign-off.sh BASE [HEAD], such as hack/check-sign-off.sh origin/main" >&2
+  exit 2
+fi
 base=$1
 head=${2:-HEAD}
 

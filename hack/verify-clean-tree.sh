@@ -9,7 +9,8 @@ set -o errexit -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-changes=$(git status --porcelain)
+# Some settings hide files.
+changes=$(git status --porcelain --untracked-files=all)
 if [[ -n ${changes} ]]; then
   printf 'not committed:\n%s\n' "${changes}" >&2
   exit 1

@@ -88,9 +88,9 @@ func TestReproducibleDigest(t *testing.T) {
 	if second := digest(clone); second != first {
 		t.Errorf("clone in another folder: got digest %s\nwant %s", second, first)
 	}
-	// A setting of go env -w.
+	// Settings of go env -w.
 	machine := filepath.Join(t.TempDir(), "env")
-	writeFile(t, machine, "GOFLAGS=-tags=another\n")
+	writeFile(t, machine, "GOFLAGS=-tags=another\nGOEXPERIMENT=jsonv2\n")
 	t.Setenv("GOENV", machine)
 	if third := digest(source); third != first {
 		t.Errorf("with go env -w: got digest %s\nwant %s", third, first)
@@ -98,6 +98,24 @@ func TestReproducibleDigest(t *testing.T) {
 	writeFile(t, filepath.Join(source, "cmd", "slipstream", "main.go"), "package main\n\nfunc main() { println() }\n")
 	if changed := digest(source); changed == first || !strings.Contains(changed, "-dirty") {
 		t.Errorf("modified work tree: got the same digest %s", changed)
+	}
+}
+
+// TestVersion builds only the version that Go stamps, which is the highest tag of the commit.
+func TestVersion(t *testing.T) {
+	source := newSource(t)
+	git(t, source, "tag", "v0.1.0")
+	git(t, source, "tag", "v0.2.0")
+	s := settings{source: source, images: "slipstream", arches: runtime.GOARCH, version: "v0.2.0", output: t.TempDir()}
+	if err := run(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	s.version, s.output = "v0.1.0", filepath.Join(t.TempDir(), "output")
+	if err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "version v0.2.0, want v0.1.0") {
+		t.Errorf("the lower of two tags: %v", err)
+	}
+	if _, err := os.Stat(s.output); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("unexpected output: %v", err)
 	}
 }
 

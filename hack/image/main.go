@@ -19,12 +19,14 @@ import (
 // settings are the values of the flags.
 type settings struct {
 	source   string
+	version  string
 	output   string
 	arches   string
 	images   string
 	push     string
 	built    string
 	sbomOnly bool
+	untagged bool
 }
 
 func main() {
@@ -40,6 +42,7 @@ func main() {
 func parse() settings {
 	var s settings
 	flag.StringVar(&s.source, "source", "../..", "folder of the repository")
+	flag.StringVar(&s.version, "version", "", "the version that the programs must have; any, if empty")
 	flag.StringVar(&s.output, "output", "../../bin/image", "folder for the images and the bills of materials")
 	flag.StringVar(&s.images, "images", allNames(), "images to build, with commas between")
 	flag.StringVar(&s.arches, "arches", "amd64,arm64", "architectures, with commas between")
@@ -47,6 +50,7 @@ func parse() settings {
 		"REPOSITORY:TAG to push the server's image to, and REPOSITORY-dashboard:TAG that of the page, with the credentials that docker or "+
 			"podman have stored; nothing is pushed if empty")
 	flag.StringVar(&s.built, "built", "", "output of an earlier run, to push it without building anything")
+	flag.BoolVar(&s.untagged, "untagged", false, "push by digest only, and write no tag")
 	flag.BoolVar(&s.sbomOnly, "sbom", false, "write the bills of materials only")
 	flag.Parse()
 	return s
@@ -85,7 +89,7 @@ func run(ctx context.Context, s settings) error {
 	if s.push == "" || s.sbomOnly {
 		return nil
 	}
-	return pushAll(ctx, releases, s.push)
+	return pushAll(ctx, releases, s)
 }
 
 // pushBuilt pushes what an earlier run has written.
@@ -101,12 +105,12 @@ func pushBuilt(ctx context.Context, s settings, chosen []product) error {
 		}
 		releases = append(releases, written)
 	}
-	return pushAll(ctx, releases, s.push)
+	return pushAll(ctx, releases, s)
 }
 
-func pushAll(ctx context.Context, releases []*release, reference string) error {
+func pushAll(ctx context.Context, releases []*release, s settings) error {
 	for _, each := range releases {
-		if err := each.push(ctx, reference); err != nil {
+		if err := each.push(ctx, s); err != nil {
 			return err
 		}
 	}

@@ -33,17 +33,20 @@ type program struct {
 func (p program) version() string { return p.info.Main.Version }
 
 // buildAll builds the program of an image for each architecture into folder.
-func buildAll(ctx context.Context, source, folder string, of product, arches []string) ([]program, error) {
+func buildAll(ctx context.Context, s settings, folder string, of product) ([]program, error) {
 	var programs []program
-	for _, arch := range arches {
+	for _, arch := range strings.Split(s.arches, ",") {
 		path := filepath.Join(folder, of.program+"-"+arch)
-		err := step("building "+of.program+" for linux/"+arch, func() error { return build(ctx, source, of.program, path, arch) })
+		err := step("building "+of.program+" for linux/"+arch, func() error { return build(ctx, s.source, of.program, path, arch) })
 		if err != nil {
 			return nil, err
 		}
 		built, err := inspect(path, arch)
 		if err != nil {
 			return nil, err
+		}
+		if got := built.version(); s.version != "" && got != s.version {
+			return nil, fmt.Errorf("go has stamped %s with the version %s, want %s: does the commit have another tag, or do files differ from it?", of.program, got, s.version)
 		}
 		built.product = of
 		programs = append(programs, built)
@@ -65,8 +68,8 @@ var notInlined = []string{
 	"github.com/configbutler/slipstream/pkg/registry/validation",
 }
 
-// build builds a program of cmd. Nothing of the machine except the release of Go affects the program. With empty GOFLAGS in the
-// environment, Go would use those set with go env -w. grpcnotrace leaves out the trace pages of gRPC, whose templates would make the
+// build builds a program of cmd. Nothing of the machine except the release of Go affects the program. Go would take
+// what is empty in the environment from go env -w, which GOENV turns off. grpcnotrace leaves out the trace pages of gRPC, whose templates would make the
 // linker keep all methods of the program.
 func build(ctx context.Context, source, name, path, arch string) error {
 	arguments := []string{"build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", path}
@@ -76,7 +79,7 @@ func build(ctx context.Context, source, name, path, arch string) error {
 	command := exec.CommandContext(ctx, "go", append(arguments, "./cmd/"+name)...)
 	command.Dir = source
 	command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+arch, "CGO_ENABLED=0",
-		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-trimpath", "GOWORK=off")
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOENV=off", "GOFLAGS=-trimpath", "GOWORK=off")
 	var stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stderr, &stderr
 	if err := command.Run(); err != nil {

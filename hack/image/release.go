@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -34,7 +33,7 @@ type release struct {
 
 // newRelease builds the programs in the folder scratch, and their images.
 func newRelease(ctx context.Context, s settings, of product, scratch string) (*release, error) {
-	programs, err := buildAll(ctx, s.source, scratch, of, strings.Split(s.arches, ","))
+	programs, err := buildAll(ctx, s, scratch, of)
 	if err != nil {
 		return nil, err
 	}
@@ -174,16 +173,24 @@ func (r *release) target(reference string) (name.Tag, error) {
 	return first.Context().Registry.Repo(first.RepositoryStr() + r.product.suffix).Tag(first.TagStr()), nil
 }
 
-// push uploads the release. The tag is written last, so that it never refers to an incomplete release.
-func (r *release) push(ctx context.Context, reference string) error {
-	target, err := r.target(reference)
+// push uploads the release. The tag, if there is to be one, is written last, so that it never refers to an incomplete release.
+func (r *release) push(ctx context.Context, s settings) error {
+	target, err := r.target(s.push)
 	if err != nil {
 		return err
+	}
+	digest, err := r.index.Digest()
+	if err != nil {
+		return err
+	}
+	var index name.Reference = target
+	if s.untagged {
+		index = target.Digest(digest.String())
 	}
 	options := []remote.Option{
 		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain), remote.WithTransport(encrypted{remote.DefaultTransport}),
 	}
-	return step("pushing "+target.Name(), func() error {
+	return step("pushing "+index.Name(), func() error {
 		for _, bom := range r.boms {
 			digest, err := bom.Digest()
 			if err != nil {
@@ -193,7 +200,7 @@ func (r *release) push(ctx context.Context, reference string) error {
 				return fmt.Errorf("push a bill of materials: %w", err)
 			}
 		}
-		if err := remote.WriteIndex(target, r.index, options...); err != nil {
+		if err := remote.WriteIndex(index, r.index, options...); err != nil {
 			return fmt.Errorf("push the images: %w", err)
 		}
 		return nil

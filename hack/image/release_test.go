@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,21 @@ func TestPushBuilt(t *testing.T) {
 	output := t.TempDir()
 	if err := run(t.Context(), settings{source: newSource(t), output: output, images: allNames(), arches: "amd64,arm64"}); err != nil {
 		t.Fatal(err)
+	}
+	if err := run(t.Context(), settings{built: output, images: allNames(), push: reference, untagged: true}); err != nil {
+		t.Fatal(err)
+	}
+	repository, err := name.NewRepository(strings.TrimSuffix(reference, ":v1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tags, err := remote.List(repository); err != nil || slices.Contains(tags, "v1") {
+		t.Errorf("before the tag is written: %v, %v", tags, err)
+	}
+	for _, image := range imagesOf(t, output) {
+		if _, err := remote.Get(repository.Digest(digestOf(t, image).String())); err != nil {
+			t.Errorf("pushed without a tag: %v", err)
+		}
 	}
 	if err := run(t.Context(), settings{built: output, images: allNames(), push: reference}); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,8 @@ import (
 // settings are the values of the flags.
 type settings struct {
 	source, output, platforms, url string
+	// version is the version that the programs must have; any, if it is empty.
+	version string
 	// allowDirty builds files that differ from the commit.
 	allowDirty bool
 }
@@ -38,6 +40,7 @@ func parse() settings {
 	var s settings
 	flag.StringVar(&s.source, "source", ".", "folder of the repository")
 	flag.StringVar(&s.output, "output", "bin/plugin", "folder for the files")
+	flag.StringVar(&s.version, "version", "", "the version that the programs must have; any, if empty")
 	flag.StringVar(&s.platforms, "platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64",
 		"platforms, with commas between")
 	flag.StringVar(&s.url, "url", "https://github.com/configbutler/slipstream/releases/download", "URL of the releases, below which each version has a folder")
@@ -62,6 +65,9 @@ func run(ctx context.Context, s settings) error {
 		built, err := build(ctx, s.source, scratch, text)
 		if err != nil {
 			return err
+		}
+		if s.version != "" && built.version != s.version {
+			return fmt.Errorf("go has stamped the plugin with the version %s, want %s: does the commit have another tag, or do files differ from it?", built.version, s.version)
 		}
 		programs = append(programs, built)
 	}

@@ -27,11 +27,18 @@ import (
 // committed is the time of the commit of newSource.
 var committed = time.Date(2020, 2, 3, 4, 5, 6, 0, time.UTC)
 
-// TestRelease builds twice, in different folders: the files are the same, and complete.
+// TestRelease builds twice, in different folders and with different settings of go env -w: the files are the same, and complete.
 func TestRelease(t *testing.T) {
 	var releases []map[string]string
 	for range 2 {
 		output := t.TempDir()
+		machine := filepath.Join(t.TempDir(), "env") // Settings of go env -w; the first time, there are none.
+		if len(releases) > 0 {
+			if err := os.WriteFile(machine, []byte("GOEXPERIMENT=jsonv2\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv("GOENV", machine)
 		if err := run(t.Context(), settings{source: newSource(t), output: output, platforms: "linux/amd64,windows/amd64", url: "https://example.org/releases"}); err != nil {
 			t.Fatal(err)
 		}
@@ -119,6 +126,20 @@ func TestReleaseOfOneCommit(t *testing.T) {
 	}
 	if err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "kubectl-slipstream_v0.0.1_linux_amd64.tar.gz is of another release") {
 		t.Errorf("beside another release: %v", err)
+	}
+}
+
+// TestReleaseOfOneVersion builds only the version that Go stamps, which is the highest tag of the commit.
+func TestReleaseOfOneVersion(t *testing.T) {
+	s := settings{source: newSource(t), output: t.TempDir(), platforms: "linux/amd64", url: "https://example.org/releases", version: "v0.2.0"}
+	git(t, s.source, "tag", "v0.1.0")
+	git(t, s.source, "tag", "v0.2.0")
+	if err := run(t.Context(), s); err != nil {
+		t.Error(err)
+	}
+	s.version, s.output = "v0.1.0", t.TempDir()
+	if err := run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "version v0.2.0, want v0.1.0") || len(contents(t, s.output)) > 0 {
+		t.Errorf("the lower of two tags: %v", err)
 	}
 }
 
@@ -222,14 +243,19 @@ func newSource(t *testing.T) string {
 		}
 	}
 	for _, arguments := range [][]string{{"init", "--quiet", "--initial-branch=main"}, {"add", "."}, {"commit", "--quiet", "--message=Begin"}} {
-		command := exec.CommandContext(t.Context(), "git", arguments...)
-		command.Dir = source
-		command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
-			"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_AUTHOR_DATE="+committed.Format(time.RFC3339),
-			"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_COMMITTER_DATE="+committed.Format(time.RFC3339))
-		if output, err := command.CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", arguments, err, output)
-		}
+		git(t, source, arguments...)
 	}
 	return source
+}
+
+func git(t *testing.T, folder string, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "git", arguments...)
+	command.Dir = folder
+	command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.org", "GIT_AUTHOR_DATE="+committed.Format(time.RFC3339),
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.org", "GIT_COMMITTER_DATE="+committed.Format(time.RFC3339))
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", arguments, err, output)
+	}
 }

@@ -33,8 +33,8 @@ func (p program) file() string {
 	return "kubectl-slipstream"
 }
 
-// build builds the plugin for a platform, such as linux/amd64. Nothing of the machine except the release of Go affects the program. With
-// empty GOFLAGS in the environment, Go would use those set with go env -w.
+// build builds the plugin for a platform, such as linux/amd64. Nothing of the machine except the release of Go affects the program. Go
+// would take what is empty in the environment from go env -w, which GOENV turns off.
 func build(ctx context.Context, source, folder, platform string) (program, error) {
 	goos, arch, valid := strings.Cut(platform, "/")
 	if !valid {
@@ -45,7 +45,7 @@ func build(ctx context.Context, source, folder, platform string) (program, error
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", p.path, "./cmd/kubectl-slipstream")
 	command.Dir = source
 	command.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+arch, "CGO_ENABLED=0",
-		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOFLAGS=-trimpath", "GOWORK=off")
+		"GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GOFIPS140=off", "GOENV=off", "GOFLAGS=-trimpath", "GOWORK=off")
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {

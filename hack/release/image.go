@@ -16,6 +16,14 @@ import (
 	"time"
 )
 
+const (
+	indexFile     = "index.json"
+	archiveSuffix = ".oci.tar"
+)
+
+// imageNames are the names of all images. The first is the server's.
+var imageNames = []string{"slipstream", "slipstream-dashboard"}
+
 // image is an image of a release.
 type image struct {
 	name, repository string
@@ -23,49 +31,62 @@ type image struct {
 	digest string
 }
 
+func newImage(name, digest string) image {
+	return image{name, "ghcr.io/configbutler/" + name, digest}
+}
+
 // writeImages writes the images into the folder of a release, each as an OCI archive with all architectures and bills of materials, and as
 // archives for docker and podman. It also writes the bills of materials.
 func writeImages(folder, output string, at time.Time) ([]image, error) {
 	var images []image
 	for _, each := range []struct{ name, folder string }{
-		{"slipstream", folder}, {"slipstream-dashboard", filepath.Join(folder, "dashboard")},
+		{imageNames[0], folder}, {imageNames[1], filepath.Join(folder, "dashboard")},
 	} {
 		layout := filepath.Join(each.folder, "layout")
 		digest, err := digestOf(layout)
 		if err != nil {
 			return nil, fmt.Errorf("image %s: %w", each.name, err)
 		}
-		if err := writeArchive(filepath.Join(output, each.name+".oci.tar"), layout, at); err != nil {
+		if err := writeArchive(filepath.Join(output, each.name+archiveSuffix), layout, at); err != nil {
 			return nil, fmt.Errorf("image %s: %w", each.name, err)
 		}
 		if err := copyFiles(each.folder, output, each.name+"-linux-*"); err != nil {
 			return nil, fmt.Errorf("image %s: %w", each.name, err)
 		}
-		images = append(images, image{each.name, "ghcr.io/configbutler/" + each.name, digest})
+		images = append(images, newImage(each.name, digest))
 	}
 	return images, nil
 }
 
 // digestOf returns the digest of the only index in an OCI layout.
 func digestOf(layout string) (string, error) {
-	content, err := os.ReadFile(filepath.Join(layout, "index.json"))
+	content, err := os.ReadFile(filepath.Join(layout, indexFile))
 	if err != nil {
 		return "", err
 	}
+	return indexDigest(content)
+}
+
+// indexDigest returns the digest of the only index of images in the index of an OCI layout.
+func indexDigest(content []byte) (string, error) {
 	var top struct {
 		Manifests []struct {
 			MediaType, Digest string
 		}
 	}
 	if err := json.Unmarshal(content, &top); err != nil {
-		return "", fmt.Errorf("decode the index of %s: %w", layout, err)
+		return "", fmt.Errorf("decode the index of a layout: %w", err)
 	}
+	var found []string
 	for _, each := range top.Manifests {
 		if each.MediaType == "application/vnd.oci.image.index.v1+json" {
-			return each.Digest, nil
+			found = append(found, each.Digest)
 		}
 	}
-	return "", fmt.Errorf("%s has no index of images", layout)
+	if len(found) != 1 {
+		return "", fmt.Errorf("a layout has %d indexes of images, want one", len(found))
+	}
+	return found[0], nil
 }
 
 // writeArchive packs a folder into a tar file, the same for the same files.

@@ -19,8 +19,12 @@ import (
 // settings are the values of the flags.
 type settings struct {
 	source, images, output, version, helm, builder string
+	// partial says how less than a whole release was built.
+	partial string
 	// predicateOf is a file with a statement, whose predicate is printed.
 	predicateOf string
+	// check compares a release that was built before, instead of building one.
+	check bool
 }
 
 func main() {
@@ -41,7 +45,9 @@ func parse() settings {
 	flag.StringVar(&s.version, "version", "", "the tag of the commit, such as v1.2.3")
 	flag.StringVar(&s.helm, "helm", "helm", "the program helm")
 	flag.StringVar(&s.builder, "builder", localBuilder, "URI of who builds, in the provenance")
+	flag.StringVar(&s.partial, "partial", "", "how less than a whole release was built, in the provenance")
 	flag.StringVar(&s.predicateOf, "predicate-of", "", "print only the predicate of the statement in this file")
+	flag.BoolVar(&s.check, "check", false, "only check a release that was built before, and print the digests of its images")
 	flag.Parse()
 	return s
 }
@@ -49,6 +55,13 @@ func parse() settings {
 func run(ctx context.Context, s settings) error {
 	if s.predicateOf != "" {
 		return printPredicate(s.predicateOf)
+	}
+	if s.check {
+		images, err := check(ctx, s)
+		for _, each := range images {
+			fmt.Println(each.name + "=" + each.digest)
+		}
+		return err
 	}
 	from, err := readCommit(ctx, s.source)
 	if err != nil {

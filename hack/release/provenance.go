@@ -69,6 +69,9 @@ func writeProvenance(ctx context.Context, s settings, from commit, images []imag
 	definition := &about.Predicate.BuildDefinition
 	definition.BuildType = buildType
 	definition.ExternalParameters = map[string]string{"source": source, "version": s.version}
+	if s.partial != "" {
+		definition.ExternalParameters["partial"] = s.partial
+	}
 	definition.InternalParameters = map[string]string{"go": strings.TrimSpace(string(compiler))}
 	definition.ResolvedDependencies = []resource{{URI: source, Digest: map[string]string{"gitCommit": from.id}}}
 	for _, name := range dependencies {
@@ -88,13 +91,9 @@ func writeProvenance(ctx context.Context, s settings, from commit, images []imag
 
 // printPredicate prints the predicate of a statement, which cosign combines with the digest of another subject.
 func printPredicate(path string) error {
-	content, err := os.ReadFile(path)
+	about, err := readStatement(path)
 	if err != nil {
 		return err
-	}
-	var about statement
-	if err := json.Unmarshal(content, &about); err != nil {
-		return fmt.Errorf("decode %s: %w", path, err)
 	}
 	encoded, err := json.Marshal(about.Predicate)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestImagesAreMissing(t *testing.T) {
 			return errors.Join(os.Remove(filepath.Join(folder, "dashboard", "slipstream-dashboard-linux-amd64.tar")),
 				os.Remove(filepath.Join(folder, "dashboard", "slipstream-dashboard-linux-amd64.cdx.json")))
 		},
-		"has no index of images": func(folder string) error {
+		"a layout has 0 indexes of images": func(folder string) error {
 			return os.WriteFile(filepath.Join(folder, "layout", "index.json"), []byte("{}"), 0o600)
 		},
 	} {

@@ -20,7 +20,7 @@ type commit struct {
 }
 
 func readCommit(ctx context.Context, source string) (commit, error) {
-	output, err := output(ctx, source, "git", "show", "--no-patch", "--format=%H %cI", "HEAD")
+	output, err := output(ctx, source, "git", "-c", "log.showSignature=false", "show", "--no-patch", "--format=%H %cI", "HEAD")
 	if err != nil {
 		return commit{}, err
 	}

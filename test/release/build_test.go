@@ -40,10 +40,18 @@ type built struct {
 // TestRelease builds a release of the work tree, signs and pushes it, and uses it as those would who download it.
 func TestRelease(t *testing.T) {
 	b := newRelease(t)
+	// That has built the tools first. The others share some.
+	tools := t.TempDir()
+	do(t, b.clone, "hack/build-release-tools.sh", tools)
+	t.Setenv("RELEASE_TOOLS", tools)
 	t.Run("SameFromAnotherClone", b.testSame)
 	t.Run("Files", b.testFiles)
 	t.Run("Provenance", b.testProvenance)
 	t.Run("Registry", b.testRegistry)
+	t.Run("Replays", b.testReplays)
+	t.Run("Others", b.testOthers)
+	t.Run("Page", b.testPage)
+	t.Run("KMS", b.testKMS)
 	t.Run("Install", b.testInstall)
 }
 
@@ -61,7 +69,10 @@ func newRelease(t *testing.T) *built {
 	b.startRegistry(t)
 	// Files that git ignores do not get into a release.
 	write(t, filepath.Join(b.clone, "charts", "slipstream", "templates", "ignored.bin"), "x")
-	write(t, filepath.Join(b.clone, ".git", "info", "exclude"), "*.bin\n")
+	for _, program := range []string{"slipstream", "kubectl-slipstream"} {
+		write(t, filepath.Join(b.clone, "cmd", program, "zz_ignored.go"), "package main\n\nfunc init() { println(\"ignored\") }\n")
+	}
+	write(t, filepath.Join(b.clone, ".git", "info", "exclude"), "*.bin\nzz_ignored.go\n")
 	b.make(t, b.clone, "release", "RELEASE_KEY="+filepath.Join(b.folder, "cosign.key"), "RELEASE_PUSH="+b.registry+"/team/slipstream")
 	return b
 }
@@ -146,6 +157,8 @@ func (b *built) testSame(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "a folder", "of-another-name")
 	do(t, b.folder, "git", "clone", "--quiet", b.clone, clone)
 	t.Setenv("TZ", "Asia/Tokyo")
+	t.Setenv("TMPDIR", newFolder(t, filepath.Join(t.TempDir(), "with blanks")))
+	setUser(t)
 	b.make(t, clone, "release")
 	first := sums(t, b.dist)
 	for name := range first {
@@ -156,6 +169,26 @@ func (b *built) testSame(t *testing.T) {
 	if diff := cmp.Diff(first, sums(t, filepath.Join(clone, "dist"))); diff != "" {
 		t.Errorf("(- first, + second):\n%s", diff)
 	}
+}
+
+// setUser gives git and Go settings of a user that would change the bytes of files.
+func setUser(t *testing.T) {
+	t.Helper()
+	home := t.TempDir()
+	write(t, filepath.Join(home, "git", "attributes"), "*.tpl export-ignore\n")
+	write(t, filepath.Join(home, "gitconfig"), "[core]\n\tautocrlf = true\n[log]\n\tshowSignature = true\n[status]\n\tshowUntrackedFiles = no\n")
+	write(t, filepath.Join(home, "go"), "GOEXPERIMENT=jsonv2\n")
+	t.Setenv("XDG_CONFIG_HOME", home)
+	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "gitconfig"))
+	t.Setenv("GOENV", filepath.Join(home, "go"))
+}
+
+func newFolder(t *testing.T, path string) string {
+	t.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // do runs a program, which must succeed, and returns what it prints.

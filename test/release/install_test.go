@@ -91,7 +91,7 @@ func (b *built) newInstallation(t *testing.T) *installation {
 	}
 	clustertest.StartNode(t, node.Options{
 		Dir: t.TempDir(), User: s.Admin(), Namespace: devcluster.ServerNamespace, Support: support,
-		Images:  map[string]node.Image{b.artifacts(t)[0]: {Root: server.Root, Entrypoint: server.Entrypoint}},
+		Images:  map[string]node.Image{b.artifact(t, artifactNames[0]): {Root: server.Root, Entrypoint: server.Entrypoint}},
 		Outside: map[string]string{gitAddress: strings.TrimPrefix(s.Env(devcluster.EnvGitURL), "http://")},
 	})
 	return s

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -110,51 +111,111 @@ func (b *built) flipped(t *testing.T, name string) string {
 	return path
 }
 
-// artifacts returns what the release has pushed, by repository and digest.
-func (b *built) artifacts(t *testing.T) []string {
+// artifactNames are the names of what a release pushes, as they are signed.
+var artifactNames = []string{"slipstream", "slipstream-dashboard", "charts/slipstream"}
+
+// tag returns the tag of an artifact. Charts have versions without the v.
+func (b *built) tag(name string) string {
+	return strings.TrimPrefix(b.version, map[bool]string{true: "v"}[strings.HasPrefix(name, "charts/")])
+}
+
+// artifact returns what the release has pushed, by repository and digest.
+func (b *built) artifact(t *testing.T, name string) string {
 	t.Helper()
-	team := b.registry + "/team/"
-	var found []string
-	for _, tagged := range []string{
-		team + "slipstream:" + b.version, team + "slipstream-dashboard:" + b.version, team + "charts/slipstream:" + strings.TrimPrefix(b.version, "v"),
-	} {
-		repository := tagged[:strings.LastIndex(tagged, ":")]
-		found = append(found, repository+"@"+strings.TrimSpace(do(t, b.folder, b.crane, "digest", tagged)))
-	}
-	return found
+	repository := b.registry + "/team/" + name
+	return repository + "@" + strings.TrimSpace(do(t, b.folder, b.crane, "digest", repository+":"+b.tag(name)))
+}
+
+// verifyAs verifies that an artifact was signed with a name and a version, which no attestation has.
+func (b *built) verifyAs(t *testing.T, name, version, reference string) error {
+	t.Helper()
+	return b.verify(t, "verify", "-a", "name="+name, "-a", "version="+version, reference)
 }
 
 // testRegistry verifies the signatures in the registry, and that none is valid for an artifact with another bit.
 func (b *built) testRegistry(t *testing.T) {
-	for _, artifact := range b.artifacts(t) {
-		if err := b.verify(t, "verify", artifact); err != nil {
-			t.Errorf("%s: %v", artifact, err)
+	for _, name := range artifactNames {
+		artifact := b.artifact(t, name)
+		repository, _, _ := strings.Cut(artifact, "@")
+		for _, digest := range b.digests(t, name) {
+			if err := b.verifyAs(t, name, b.version, repository+"@"+digest); err != nil {
+				t.Errorf("%s of %s: %v", digest, name, err)
+			}
 		}
 		if err := b.verify(t, "verify-attestation", "--type", "slsaprovenance1", artifact); err != nil {
 			t.Errorf("provenance of %s: %v", artifact, err)
 		}
-		flipped := b.pushFlipped(t, artifact)
+		flipped := b.pushFlipped(t, artifact, repository+":flipped")
 		isRefused(t, artifact, b.verify(t, "verify", flipped))
 		isRefused(t, "the provenance of "+artifact, b.verify(t, "verify-attestation", "--type", "slsaprovenance1", flipped))
-		manifest := do(t, b.folder, b.crane, "manifest", artifact)
-		if !strings.Contains(manifest, "image.index") {
-			continue // The chart has only layers.
+	}
+}
+
+// digests returns the digests of everything that an artifact consists of: the chart's own, or those of the index, of the images for each
+// architecture, and of their bills of materials.
+func (b *built) digests(t *testing.T, name string) []string {
+	t.Helper()
+	artifact := b.artifact(t, name)
+	_, own, _ := strings.Cut(artifact, "@")
+	archive := filepath.Join(b.dist, name+".oci.tar")
+	if _, err := os.Stat(archive); err != nil {
+		return []string{own} // The chart.
+	}
+	digest := regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+	found := digest.FindAllString(do(t, b.folder, "tar", "-xOf", archive, "index.json"), -1)
+	found = append(found, digest.FindAllString(do(t, b.folder, b.crane, "manifest", artifact), -1)...)
+	if len(found) != 3 || found[0] != own {
+		t.Fatalf("%s has %v, want an index, a bill of materials and an image", artifact, found)
+	}
+	return found
+}
+
+// another returns the name of another artifact.
+func another(name string) string {
+	return artifactNames[(slices.Index(artifactNames, name)+1)%len(artifactNames)]
+}
+
+// testReplays copies artifacts with their signatures to where others belong: they are refused by name and by version.
+func (b *built) testReplays(t *testing.T) {
+	for _, name := range artifactNames {
+		other := another(name)
+		artifact := b.artifact(t, name)
+		repository, digest, _ := strings.Cut(artifact, "@")
+		replayed := b.registry + "/replays/" + other
+		do(t, b.folder, b.crane, "copy", artifact, replayed+":v9.9.9")
+		bundles := ":" + strings.Replace(digest, ":", "-", 1)
+		do(t, b.folder, b.crane, "copy", repository+bundles, replayed+bundles)
+		if err := b.verifyAs(t, name, b.version, replayed+":v9.9.9"); err != nil {
+			t.Errorf("the copy of %s does not have its signature: %v", name, err)
 		}
-		images := regexp.MustCompile(`sha256:[0-9a-f]{64}`).FindAllString(manifest, -1)
-		if len(images) == 0 {
-			t.Errorf("%s has no image", artifact)
-		}
-		for _, digest := range images {
-			repository, _, _ := strings.Cut(artifact, "@")
-			if err := b.verify(t, "verify", repository+"@"+digest); err != nil {
-				t.Errorf("the image for one architecture: %v", err)
+		for _, as := range [][2]string{{other, b.version}, {name, "v9.9.9"}} {
+			if err := b.verifyAs(t, as[0], as[1], replayed+":v9.9.9"); err == nil || !strings.Contains(err.Error(), "missing or incorrect annotation") {
+				t.Errorf("%s %s as %s %s: %v", name, b.version, as[0], as[1], err)
 			}
 		}
 	}
 }
 
-// pushFlipped pushes an artifact again, with another bit in an annotation, and returns its reference.
-func (b *built) pushFlipped(t *testing.T, artifact string) string {
+// testOthers refuses to push a release if the registry has something else as one of its artifacts, and pushes nothing then.
+func (b *built) testOthers(t *testing.T) {
+	for at, name := range artifactNames {
+		team := fmt.Sprintf("%s/others-%d/", b.registry, at)
+		other := team + name + ":" + b.tag(name)
+		do(t, b.folder, b.crane, "copy", b.artifact(t, another(name)), other)
+		output, err := attempt(t, b.clone, "make", "release-publish", "VERSION="+b.version, "RELEASE_PUSH="+team+"slipstream", "RELEASE_UNSIGNED=1")
+		if err == nil || !strings.Contains(output, "error: "+other+" is already in the registry, and is another") {
+			t.Errorf("%s: %v\n%s", name, err, output)
+		}
+		for _, each := range artifactNames {
+			if printed, err := attempt(t, b.folder, b.crane, "ls", team+each); each != name && err == nil {
+				t.Errorf("%s was pushed beside another %s: %s", each, name, printed)
+			}
+		}
+	}
+}
+
+// pushFlipped copies an artifact, with another bit in an annotation, and returns the reference of the copy.
+func (b *built) pushFlipped(t *testing.T, artifact, to string) string {
 	t.Helper()
 	manifest := []byte(do(t, b.folder, b.crane, "manifest", artifact))
 	const title = `"org.opencontainers.image.title":"`
@@ -167,8 +228,9 @@ func (b *built) pushFlipped(t *testing.T, artifact string) string {
 	if bytes.Contains(manifest, []byte("image.index")) {
 		mediaType = "application/vnd.oci.image.index.v1+json"
 	}
-	repository, _, _ := strings.Cut(strings.TrimPrefix(artifact, b.registry+"/"), "@")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+b.registry+"/v2/"+repository+"/manifests/flipped", bytes.NewReader(manifest))
+	do(t, b.folder, b.crane, "copy", artifact, to) // The registry wants what a manifest refers to.
+	repository, tag, _ := strings.Cut(strings.TrimPrefix(to, b.registry+"/"), ":")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, "http://"+b.registry+"/v2/"+repository+"/manifests/"+tag, bytes.NewReader(manifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,5 +243,5 @@ func (b *built) pushFlipped(t *testing.T, artifact string) string {
 	if message, err := io.ReadAll(response.Body); err != nil || response.StatusCode != http.StatusCreated {
 		t.Fatalf("%s: %s (%v)", response.Status, message, err)
 	}
-	return b.registry + "/" + repository + ":flipped"
+	return to
 }

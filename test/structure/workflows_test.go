@@ -31,8 +31,12 @@ type job struct {
 	Uses        string             `json:"uses"`
 	Timeout     int                `json:"timeout-minutes"`
 	Permissions *map[string]string `json:"permissions"`
-	Steps       []struct {
-		Run string `json:"run"`
+	// Secrets is a map, or the text inherit.
+	Secrets any `json:"secrets"`
+	Steps   []struct {
+		Uses string            `json:"uses"`
+		Run  string            `json:"run"`
+		Env  map[string]string `json:"env"`
 	} `json:"steps"`
 }
 
@@ -52,7 +56,9 @@ var (
 	usesLine     = regexp.MustCompile(`(?m)^[- ]*uses: *(.*)$`)
 	pinnedAction = regexp.MustCompile(`^[\w-]+(/[\w.-]+)+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 	makeCommand  = regexp.MustCompile(`(?m)(?:^|[\s;&|(])make((?:[ \t]+[^\s;&|<>)]+)*)`)
-	secretName   = regexp.MustCompile(`secrets\.(\w+)`)
+	expression   = regexp.MustCompile(`(?s)\$\{\{.*?\}\}`)
+	secretName   = regexp.MustCompile(`(?i)\bsecrets\b(?:\s*\.\s*(\w+))?`)
+	ownCode      = regexp.MustCompile(`(?:^|[\s;&|("'])(?:make|go|(?:\S*/)?hack/\S+|\./\S+)(?:$|[\s;&|)"'])`)
 	phonyTargets = regexp.MustCompile(`(?m)^\.PHONY: (.+)$`)
 	goDirective  = regexp.MustCompile(`(?m)^go (\d+\.\d+)\.\d+$`)
 	goVersion    = regexp.MustCompile(`(?m)^ *go-version: (.+)$`)
@@ -66,7 +72,7 @@ func TestWorkflowsFollowRules(t *testing.T) {
 		t.Fatalf("found only %q", files)
 	}
 	for _, name := range files {
-		for _, violation := range checkWorkflow(read(t, tree, name), targets) {
+		for _, violation := range checkWorkflow(name, read(t, tree, name), targets) {
 			t.Errorf("%s: %s", name, violation)
 		}
 	}
@@ -76,6 +82,9 @@ func TestRulesFindViolationsInWorkflows(t *testing.T) {
 	const action = "actions/checkout@0123456789abcdef0123456789abcdef01234567"
 	targets := map[string]bool{"test": true, "verify": true}
 	valid := "permissions: {}\nconcurrency: {group: a}\njobs:\n  a:\n    permissions: {contents: read}\n    timeout-minutes: 5\n    steps:\n"
+	identity := strings.Replace(valid, "contents: read", "id-token: write", 1)
+	writing := strings.Replace(valid, "contents: read", "packages: write", 1)
+	env := func(of string) string { return "    - uses: ./a\n      env: {A: \"${{ " + of + " }}\"}\n" }
 	pages := strings.NewReplacer("group: a", "group: a, cancel-in-progress: true", "contents: read", "pages: write").Replace(valid)
 	for name, test := range map[string]struct{ text, want string }{
 		"valid":                    {valid + "    - uses: " + action + " # v1.2.3\n    - uses: ./.github/actions/setup\n    - run: sudo make -s test V=\"x\"\n", ""},
@@ -83,19 +92,36 @@ func TestRulesFindViolationsInWorkflows(t *testing.T) {
 		"missing target":           {valid + "    - run: make test other\n", "the Makefile has no target other"},
 		"tag":                      {valid + "    - uses: actions/checkout@v4\n", "actions/checkout@v4 is not pinned by a commit, with its version as a comment"},
 		"no version":               {valid + "    - uses: " + action + "\n", action + " is not pinned by a commit, with its version as a comment"},
-		"secret":                   {valid + "    - run: echo ${{ secrets.GITHUB_TOKEN }} ${{ secrets.OTHER }}\n", "uses the secret OTHER"},
+		"secret":                   {valid + env("secrets.GITHUB_TOKEN") + env("SECRETS .OTHER"), "uses the secret OTHER"},
+		"key outside of releases":  {valid + env("secrets.COSIGN_PASSWORD"), "uses the secret COSIGN_PASSWORD"},
+		"all secrets":              {valid + env("toJSON(secrets)"), "uses secrets without a name: ${{ toJSON(secrets) }}"},
+		"secret by expression":     {valid + env("secrets['OTHER']"), "uses secrets without a name: ${{ secrets['OTHER'] }}"},
+		"inherited secrets":        {"permissions: {}\nconcurrency: {group: a}\njobs: {a: {uses: ./a, permissions: {}, secrets: inherit}}", "job a passes secrets on"},
+		"expression in a script":   {valid + "    - run: echo ${{ github.ref_name }}\n", "has ${{ github.ref_name }} in a script: pass it in env"},
+		"pull requests of others":  {"on: pull_request_target\n" + valid, "runs pull requests of others with the rights of this repository"},
+		"pull requests in a list":  {"on: [push, pull_request_target]\n" + valid, "runs pull requests of others with the rights of this repository"},
+		"pull requests in a map":   {"on: {pull_request_target: {types: [opened]}}\n" + valid, "runs pull requests of others with the rights of this repository"},
+		"identity with make":       {identity + "    - run: make test\n", "job a runs code of the repository with an identity"},
+		"identity with go":         {identity + "    - run: cd hack && go run ./release\n", "job a runs code of the repository with an identity"},
+		"identity with a script":   {identity + "    - run: bash hack/publish-release.sh\n", "job a runs code of the repository with an identity"},
+		"identity with an action":  {identity + "    - uses: ./.github/actions/setup\n", "job a runs code of the repository with an identity"},
+		"attestation with make":    {strings.Replace(identity, "id-token", "attestations", 1) + "    - run: make test\n", "job a runs code of the repository with an identity"},
+		"identity":                 {identity + "    - run: docker login ghcr.io\n", ""},
+		"publication":              {writing + "    - run: hack/build-release-tools.sh tools\n    - run: hack/publish-release.sh v1.2.3 dist\n      env: {KEY: x}\n", ""},
+		"tools with a secret":      {writing + "    - run: hack/build-release-tools.sh tools\n      env: {KEY: x}\n", "job a builds with the right to write"},
+		"publication and more":     {writing + "    - run: hack/publish-release.sh v1.2.3 dist && go run ./other\n", "job a builds with the right to write"},
 		"nothing":                  {"jobs: {a: {}}", "does not set permissions; has no concurrency; job a does not set permissions; job a has no timeout"},
 		"write permission for all": {strings.Replace(valid, "{}", "{contents: write}", 1), "gives write to contents to all jobs"},
 		"waiting runs cancelled":   {"on: {push: {branches: [main]}}\n" + valid, "cancels waiting runs of a branch: the group has no github.run_id"},
 		"older pages":              {strings.Replace(valid, "contents: read", "pages: write", 1), "can replace newer pages by older ones: a new run does not cancel the others"},
 		"newest pages":             {"on: {push: {branches: [main]}}\n" + pages, ""},
-		"build with write":         {strings.Replace(valid, "contents: read", "packages: write", 1) + "    - run: make test\n", "job a builds with the right to write"},
+		"build with write":         {writing + "    - run: make test\n", "job a builds with the right to write"},
 		"publication with a build": {pages + "    - run: make test\n", "job a builds with the right to write"},
 		"called workflow":          {"permissions: {}\nconcurrency: {group: a}\njobs: {a: {uses: ./a, permissions: {}}}", ""},
 		"action":                   {"runs:\n  steps:\n  - run: make other\n", "the Makefile has no target other"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := strings.Join(checkWorkflow([]byte(test.text), targets), "; "); got != test.want {
+			if got := strings.Join(checkWorkflow("ci.yaml", []byte(test.text), targets), "; "); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -144,17 +170,23 @@ func TestWorkflowsUseTheGoVersionOfTheModule(t *testing.T) {
 }
 
 // checkWorkflow returns the violations in a workflow, or in an action of this repository.
-func checkWorkflow(text []byte, targets map[string]bool) []string {
+func checkWorkflow(name string, text []byte, targets map[string]bool) []string {
 	var parsed workflow
 	if err := yaml.Unmarshal(text, &parsed); err != nil {
 		return []string{err.Error()}
 	}
-	violations := checkUses(text)
+	violations := append(checkUses(text), checkSecrets(name, text)...)
+	if parsed.isStartedBy("pull_request_target") {
+		violations = append(violations, "runs pull requests of others with the rights of this repository")
+	}
 	if len(parsed.Jobs) > 0 {
 		violations = append(violations, checkPermissions(parsed)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(parsed.Jobs)) {
 		each := parsed.Jobs[name]
+		if each.Secrets != nil {
+			violations = append(violations, fmt.Sprintf("job %s passes secrets on", name))
+		}
 		if each.Permissions == nil {
 			violations = append(violations, fmt.Sprintf("job %s does not set permissions", name))
 		}
@@ -162,23 +194,49 @@ func checkWorkflow(text []byte, targets map[string]bool) []string {
 			violations = append(violations, fmt.Sprintf("job %s has no timeout", name))
 		}
 		violations = append(violations, checkTargets(each, targets)...)
+		violations = append(violations, checkExpressions(each)...)
 		violations = append(violations, checkWriting(name, each)...)
 	}
+	violations = append(violations, checkExpressions(parsed.Runs)...)
 	return append(violations, checkTargets(parsed.Runs, targets)...)
 }
 
-// checkUses requires actions of other repositories to be pinned, and allows no secret but the token of the run and the
-// key that signs releases.
+// checkExpressions allows no expression in a script, which would run what the value contains.
+func checkExpressions(j job) []string {
+	var violations []string
+	for _, step := range j.Steps {
+		for _, found := range expression.FindAllString(step.Run, -1) {
+			violations = append(violations, "has "+found+" in a script: pass it in env")
+		}
+	}
+	return violations
+}
+
+// checkSecrets allows no secret but the token of the run and, where releases are signed, the key; each by its name.
+func checkSecrets(workflow string, text []byte) []string {
+	allowed := []string{"GITHUB_TOKEN"}
+	if path.Base(workflow) == "release.yaml" {
+		allowed = append(allowed, "COSIGN_PRIVATE_KEY", "COSIGN_PASSWORD")
+	}
+	var violations []string
+	for _, found := range expression.FindAll(text, -1) {
+		for _, match := range secretName.FindAllSubmatch(found, -1) {
+			if name := string(match[1]); name == "" {
+				violations = append(violations, "uses secrets without a name: "+string(found))
+			} else if !slices.Contains(allowed, name) {
+				violations = append(violations, "uses the secret "+name)
+			}
+		}
+	}
+	return violations
+}
+
+// checkUses requires actions of other repositories to be pinned.
 func checkUses(text []byte) []string {
 	var violations []string
 	for _, match := range usesLine.FindAllSubmatch(text, -1) {
 		if used := string(match[1]); !strings.HasPrefix(used, "./") && !pinnedAction.MatchString(used) {
 			violations = append(violations, used+" is not pinned by a commit, with its version as a comment")
-		}
-	}
-	for _, match := range secretName.FindAllSubmatch(text, -1) {
-		if name := string(match[1]); !slices.Contains([]string{"GITHUB_TOKEN", "COSIGN_PRIVATE_KEY", "COSIGN_PASSWORD"}, name) {
-			violations = append(violations, "uses the secret "+name)
 		}
 	}
 	return violations
@@ -220,6 +278,20 @@ func (w workflow) publishesPages() bool {
 	return false
 }
 
+// isStartedBy reports whether an event starts a workflow.
+func (w workflow) isStartedBy(event string) bool {
+	switch events := w.On.(type) {
+	case string:
+		return events == event
+	case []any:
+		return slices.Contains(events, any(event))
+	case map[string]any:
+		_, found := events[event]
+		return found
+	}
+	return false
+}
+
 // runsOnBranches reports whether pushes to branches start a workflow.
 func (w workflow) runsOnBranches() bool {
 	events, _ := w.On.(map[string]any)
@@ -227,15 +299,26 @@ func (w workflow) runsOnBranches() bool {
 	return push["branches"] != nil
 }
 
-// checkWriting allows a job that may write packages, contents or pages no target of make but the one that publishes.
+// checkWriting lets a job that may write packages, contents or pages run nothing of the repository but what publishes, whose tools are
+// built without a secret; and one that has an identity or may attest, nothing at all.
 func checkWriting(name string, j job) []string {
 	var violations []string
 	writes := func(scope string) bool { return (*j.Permissions)[scope] == "write" }
-	if j.Permissions == nil || !slices.ContainsFunc([]string{"contents", "packages", "pages"}, writes) {
+	if j.Permissions == nil {
+		return nil
+	}
+	identity := slices.ContainsFunc([]string{"id-token", "attestations"}, writes)
+	if !identity && !slices.ContainsFunc([]string{"contents", "packages", "pages"}, writes) {
 		return nil
 	}
 	for _, step := range j.Steps {
-		if found := makeCommand.FindString(step.Run); found != "" && !strings.Contains(found, " release-publish") {
+		switch own := ownCode.FindAllString(step.Run, -1); {
+		case identity && (len(own) > 0 || strings.HasPrefix(step.Uses, "./")):
+			violations = append(violations, fmt.Sprintf("job %s runs code of the repository with an identity", name))
+		case len(own) == 0:
+		case len(own) == 1 && strings.HasPrefix(step.Run, "hack/publish-release.sh "):
+		case len(own) == 1 && strings.HasPrefix(step.Run, "hack/build-release-tools.sh ") && len(step.Env) == 0:
+		default:
 			violations = append(violations, fmt.Sprintf("job %s builds with the right to write", name))
 		}
 	}
