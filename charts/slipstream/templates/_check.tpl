@@ -112,7 +112,7 @@ storage.migrate.from needs all servers stopped, but the Pod {{ .metadata.name }}
 {{- end }}
 {{- with lookup "apiregistration.k8s.io/v1" "APIService" "" "v1alpha1.configbutler.ai" }}
 {{- if not .spec.service }}
-the API configbutler.ai/v1alpha1 is served by CustomResourceDefinitions of another tool (kubectl get crd | grep configbutler.ai), which must be deleted first: docs/migrating-from-gitops-reverser.md
+the API configbutler.ai/v1alpha1 is served by CustomResourceDefinitions of another tool (kubectl get crd | grep configbutler.ai), which must be deleted first: https://github.com/configbutler/slipstream/blob/main/docs/migrating-from-gitops-reverser.md
 {{- end }}
 {{- end }}
 {{- end }}

@@ -36,6 +36,7 @@ func healthy(more map[string]any) map[string]any {
 		"/version":     map[string]any{"gitVersion": "v1.37.1"},
 		apiServicePath: apiService(registered(), "True"),
 		openAPIPath:    map[string]any{"openapi": "3.0.0", "info": map[string]any{"title": "slipstream", "version": "v0.1.0"}},
+		ofGroup:        metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: "configbutler.ai/v1alpha1"},
 		webhookPath:    map[string]any{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration"},
 		reviewPath: map[string]any{
 			"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview", "status": map[string]any{"allowed": true},
@@ -74,6 +75,10 @@ func TestCheck(t *testing.T) {
 		"ok    API: v1alpha1.configbutler.ai is available, served by the Service mirrors/slip\n"
 	const rights = "ok    rights: in namespace shop you may read the history, read earlier states, mirror, create catalogs, create environments, " +
 		"sync environments, create pipelines\n"
+	const doesNotAnswer = "fail  API: Slipstream's API is registered, and its server does not answer now, so nothing more is checked: " +
+		"the server is currently unable to handle the request\n      next: kubectl get apiservice v1alpha1.configbutler.ai; " +
+		"kubectl get pods -A -l app.kubernetes.io/name=slipstream\n"
+	stopped := apierrors.NewServiceUnavailable("the server is currently unable to handle the request").Status()
 	for name, test := range map[string]struct {
 		more map[string]any
 		want string
@@ -98,7 +103,7 @@ func TestCheck(t *testing.T) {
 			},
 			want: lines + "VERSION" +
 				"fail  GitRepoConfig shop/a: AuthenticationFailed: the remote\\u000arefuses\n      next: kubectl describe gitrepoconfig a -n shop\n" +
-				"warn  authors: GitDestination shop/a: AuditSilent: no event\n      next: docs/attribution.md has what to look at\n" +
+				"warn  authors: GitDestination shop/a: AuditSilent: no event\n      next: https://github.com/configbutler/slipstream/blob/main/docs/attribution.md has what to look at\n" +
 				"warn  GitDestination shop/a: Suspended: suspended\n      next: kubectl describe gitdestination a -n shop\n" +
 				"warn  GitDestination shop/b: the server has not looked at it yet\n      next: if this stays so, the server does not work: its log has the reason\n" +
 				"warn  Environment shop/a: NeverSynced: request a sync\n      next: kubectl describe environment a -n shop\n" + rights,
@@ -107,7 +112,6 @@ func TestCheck(t *testing.T) {
 		"an ordinary user": {
 			more: map[string]any{
 				apiServicePath: noAccess(), webhookPath: noAccess(),
-				ofGroup:                     metav1.APIResourceList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: "configbutler.ai/v1alpha1"},
 				ofGroup + "/gitrepoconfigs": noAccess(), ofGroup + "/gitdestinations": noAccess(), ofGroup + "/clusterwatchrules": noAccess(),
 				ofGroup + "/namespaces/shop/gitdestinations": listOf("GitDestination", allOf),
 				ofGroup + "/namespaces/shop/gitrepoconfigs":  noAccess(),
@@ -120,7 +124,7 @@ func TestCheck(t *testing.T) {
 				"warn  authors: no destination says whether the cluster reports them, and you may not read the webhook slipstream-attribution\n" +
 				"      next: ask an administrator of the cluster to run this check\n" +
 				"warn  rights: in namespace shop you may do nothing with these kinds\n" +
-				"      next: ask for the role slipstream-view or slipstream-edit there: docs/permissions.md\n",
+				"      next: ask for the role slipstream-view or slipstream-edit there: https://github.com/configbutler/slipstream/blob/main/docs/permissions.md\n",
 		},
 		"no webhook, no version": {
 			more: map[string]any{
@@ -128,19 +132,31 @@ func TestCheck(t *testing.T) {
 			},
 			want: lines + "warn  version: the version of the server is not known: /openapi/v3/apis/configbutler.ai/v1alpha1 has no version\n" +
 				"warn  authors: the cluster does not report who makes changes, so commits name no users\n" +
-				"      next: configure a webhook: docs/attribution.md\n" + rights,
+				"      next: configure a webhook: https://github.com/configbutler/slipstream/blob/main/docs/attribution.md\n" + rights,
 		},
 		"not available": {
 			more: map[string]any{apiServicePath: apiService(registered(), "False")},
 			want: "ok    cluster: kube-apiserver v1.37.1 answers\n" +
 				"fail  API: v1alpha1.configbutler.ai is not available: MissingEndpoints: no endpoints\n" +
-				"      next: kubectl get pods -n mirrors; kubectl logs -n mirrors deploy/slipstream; docs/install.md explains the reason\n",
+				"      next: kubectl get pods -n mirrors; kubectl logs -n mirrors deploy/slipstream; https://github.com/configbutler/slipstream/blob/main/docs/install.md explains the reason\n",
 			code: 2,
+		},
+		"killed just now": {
+			more: map[string]any{ofGroup: stopped},
+			want: "ok    cluster: kube-apiserver v1.37.1 answers\n" + doesNotAnswer, code: 2,
+		},
+		"killed just now, for an ordinary user": {
+			more: map[string]any{apiServicePath: noAccess(), ofGroup: stopped},
+			want: "ok    cluster: kube-apiserver v1.37.1 answers\n" + doesNotAnswer, code: 2,
+		},
+		"killed during the check": {
+			more: map[string]any{ofGroup + "/gitdestinations": stopped},
+			want: lines + "VERSION" + strings.Replace(doesNotAnswer, "API:", "GitDestinations:", 1), code: 2,
 		},
 		"not installed": {
 			more: map[string]any{apiServicePath: apierrors.NewNotFound(schema.GroupResource{}, "").Status()},
 			want: "ok    cluster: kube-apiserver v1.37.1 answers\nfail  API: v1alpha1.configbutler.ai is not registered\n" +
-				"      next: install the server: docs/install.md\n",
+				"      next: install the server: https://github.com/configbutler/slipstream/blob/main/docs/install.md\n",
 			code: 2,
 		},
 		"no cluster": {

@@ -16,6 +16,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -28,6 +29,10 @@ type applied struct{ path, query, body string }
 type applyServer struct {
 	*server
 	applied []applied
+	// objects are those that may be read, by path. An object that is nil does not exist.
+	objects map[string]any
+	// refuses returns the status of an object that is not accepted, nil if it is.
+	refuses func(path string) *metav1.Status
 }
 
 func serveApply(t *testing.T, status *metav1.Status) *applyServer {
@@ -36,14 +41,22 @@ func serveApply(t *testing.T, status *metav1.Status) *applyServer {
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		body, err := io.ReadAll(r.Body)
+		if r.Method == http.MethodGet {
+			s.read(w, r.URL.Path)
+			return
+		}
+		if s.refuses != nil && status == nil {
+			if refused := s.refuses(r.URL.Path); refused != nil {
+				refuse(w, &apierrors.StatusError{ErrStatus: *refused})
+				return
+			}
+		}
 		if err != nil || r.Method != http.MethodPatch || r.Header.Get("Content-Type") != "application/apply-patch+yaml" {
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
 		if status != nil {
-			status.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
-			w.WriteHeader(int(status.Code))
-			_ = json.NewEncoder(w).Encode(status)
+			refuse(w, &apierrors.StatusError{ErrStatus: *status})
 			return
 		}
 		s.applied = append(s.applied, applied{r.URL.Path, r.URL.RawQuery, string(body)})
@@ -51,6 +64,107 @@ func serveApply(t *testing.T, status *metav1.Status) *applyServer {
 	}))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// read answers with an object. Without one, reading it is forbidden.
+func (s *applyServer) read(w http.ResponseWriter, path string) {
+	object, known := s.objects[path]
+	switch {
+	case !known:
+		refuse(w, apierrors.NewForbidden(schema.GroupResource{}, path, io.EOF))
+	case object == nil:
+		refuse(w, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, path))
+	default:
+		_ = json.NewEncoder(w).Encode(object)
+	}
+}
+
+// served are the responses to discovery of some types.
+func served() map[string]any {
+	list := func(version string, resources ...metav1.APIResource) metav1.APIResourceList {
+		return metav1.APIResourceList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIResourceList"}, GroupVersion: version, APIResources: resources,
+		}
+	}
+	apps := metav1.GroupVersionForDiscovery{GroupVersion: "apps/v1", Version: "v1"}
+	return map[string]any{
+		"/api": metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}},
+		"/apis": metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList"}, Groups: []metav1.APIGroup{
+			{Name: "apps", Versions: []metav1.GroupVersionForDiscovery{apps}, PreferredVersion: apps},
+		}},
+		"/api/v1": list("v1", metav1.APIResource{Name: "services", SingularName: "service", Kind: "Service", ShortNames: []string{"svc"}, Namespaced: true},
+			metav1.APIResource{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}),
+		"/apis/apps/v1": list("apps/v1", metav1.APIResource{Name: "deployments", SingularName: "deployment", Kind: "Deployment", Namespaced: true}),
+	}
+}
+
+// TestCreatorsNeed checks that nothing is applied without what the objects need, and that what may not be read is taken to exist.
+func TestCreatorsNeed(t *testing.T) {
+	mirror := []string{"mirror", "-n", "shop", "--to", toProduction, "--apply"}
+	namespaces := map[string]any{
+		"/api/v1/namespaces/shpo": nil,
+		"/api/v1/namespaces": map[string]any{"apiVersion": "v1", "kind": "NamespaceList", "items": []any{
+			map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "shop"}},
+		}},
+	}
+	for name, test := range map[string]struct {
+		args    []string
+		objects map[string]any
+		want    string
+	}{
+		"the Secret": {
+			append(mirror, "--secret", "nope"), map[string]any{"/api/v1/namespaces/shop/secrets/nope": nil},
+			"--secret: there is no Secret nope in the namespace shop. Create it, and have an administrator allow the server to read it with the " +
+				"chart's value credentials: {shop: [nope]}:\n  kubectl create secret generic nope -n shop --from-literal=username=NAME --from-literal=password=TOKEN",
+		},
+		"the Secret of a pipeline": {
+			[]string{"pipeline", "a", "--to", "https://a.example.com", "--secret", "tools/nope", "--apply"},
+			map[string]any{"/api/v1/namespaces/tools/secrets/nope": nil}, "kubectl create secret generic nope -n tools --from-literal=token=TOKEN",
+		},
+		"a type in the singular":      {append(mirror, "--types", "services,deployment"), served(), "no type \"deployment\": types are written in the plural, as in deployments.apps\nDid you mean \"deployments.apps\"?"},
+		"a misspelt type":             {append(mirror, "--types", "svcs"), served(), "Did you mean \"services\"?"},
+		"a type of another group":     {append(mirror, "--types", "deployments.example.com"), served(), "Did you mean \"deployments.apps\"?"},
+		"a type like no other":        {append(mirror, "--types", "wonderful"), served(), "kubectl api-resources lists those that exist"},
+		"types":                       {append(mirror, "--types", "services,deployments.apps,deployments"), served(), ""},
+		"all types":                   {append(mirror, "--types", "*"), served(), ""},
+		"types that may not be read":  {append(mirror, "--types", "deployment", "--secret", "nope"), nil, ""},
+		"the namespace":               {[]string{"catalog", "a", "-n", "teams", "--from", "shpo", "--apply"}, namespaces, "--from: there is no namespace shpo\nDid you mean \"shop\"?"},
+		"a namespace that is foreign": {[]string{"catalog", "a", "-n", "teams", "--from", "shop", "--apply"}, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveApply(t, nil)
+			s.objects = test.objects
+			_, _, code, err := s.call(t.Context(), append(slices.Clone(test.args), "--cache-dir", t.TempDir())...)
+			if test.want == "" && (code != 0 || len(s.applied) == 0) {
+				t.Errorf("exit code %d, %v, applied %d", code, err, len(s.applied))
+			}
+			if test.want != "" && (code != 2 || err == nil || !strings.Contains(err.Error(), test.want) || len(s.applied) > 0) {
+				t.Errorf("exit code %d, applied %d: %v", code, len(s.applied), err)
+			}
+		})
+	}
+}
+
+// TestMirrorConflicts checks that nothing is stored if one of the objects is that of others.
+func TestMirrorConflicts(t *testing.T) {
+	s := serveApply(t, nil)
+	s.refuses = func(path string) *metav1.Status {
+		if !strings.Contains(path, "/gitdestinations/") {
+			return nil
+		}
+		return &apierrors.NewApplyConflict(nil, "conflict with \"kubectl\": .spec.baseFolder").ErrStatus
+	}
+	out, notes, code, err := s.call(t.Context(), "mirror", "-n", "shop", "--to", toProduction, "--apply")
+	const want = "GitDestination production exists, and others have set fields of it: give the objects another name with --name, and the mirror " +
+		"another folder with --folder: conflict with \"kubectl\""
+	if code != 4 || err == nil || !strings.Contains(err.Error(), want) || out+notes != "" {
+		t.Errorf("exit code %d, %v, printed %q and %q", code, err, out, notes)
+	}
+	for _, each := range s.applied {
+		if !strings.Contains(each.query, "dryRun=All") {
+			t.Errorf("%s is stored", each.path)
+		}
+	}
 }
 
 const mirrorManifests = `apiVersion: configbutler.ai/v1alpha1
@@ -169,7 +283,7 @@ func TestMirrorApplies(t *testing.T) {
 	want := "gitrepoconfig.configbutler.ai/production serverside-applied\ngitdestination.configbutler.ai/production serverside-applied\n" +
 		"watchrule.configbutler.ai/production serverside-applied\n"
 	wantNotes := "Next: kubectl wait gitrepoconfig/production gitdestination/production watchrule/production -n shop --for=condition=Ready\n"
-	if code != 0 || out != want || notes != wantNotes || len(s.applied) != 3 {
+	if code != 0 || out != want || notes != wantNotes || len(s.applied) != 6 {
 		t.Fatalf("exit code %d, %v, %d requests: %s%s", code, err, len(s.applied), out, notes)
 	}
 	for i, document := range strings.Split(mirrorManifests, "---\n") {
@@ -177,9 +291,10 @@ func TestMirrorApplies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := s.applied[i]
+		got := s.applied[3+i]
 		if diff := cmp.Diff(string(body), strings.TrimSpace(got.body)); diff != "" || got.query != "fieldManager=kubectl-slipstream&force=false" ||
-			!strings.HasPrefix(got.path, "/apis/configbutler.ai/v1alpha1/namespaces/shop/") {
+			!strings.HasPrefix(got.path, "/apis/configbutler.ai/v1alpha1/namespaces/shop/") || s.applied[i].path != got.path ||
+			s.applied[i].query != "dryRun=All&"+got.query {
 			t.Errorf("%s?%s (-want +got):\n%s", got.path, got.query, diff)
 		}
 	}

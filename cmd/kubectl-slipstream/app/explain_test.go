@@ -52,6 +52,67 @@ func TestWrongName(t *testing.T) {
 	}
 }
 
+// TestWrongNameInFlag checks that another value of the flag is suggested, and not another namespace of the command.
+func TestWrongNameInFlag(t *testing.T) {
+	inShop := []any{&v1alpha1.GitDestination{TypeMeta: typeMeta("GitDestination"), ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}}
+	lives := map[string][]any{
+		"/apis/configbutler.ai/v1alpha1/gitdestinations/shop":                 inShop,
+		"/apis/configbutler.ai/v1alpha1/namespaces/shop/gitdestinations/shop": inShop,
+	}
+	const elsewhere = "\nThere is one of this name in the namespace shop: give it with --destination shop/shop"
+	for name, tt := range map[string]struct {
+		args []string
+		hint string
+	}{
+		"of a restore":         {[]string{"restore", "--to", "5m", "--destination", "shop"}, elsewhere},
+		"of a diff":            {[]string{"diff", "--from", "5m", "--destination", "shop"}, elsewhere},
+		"of a bootstrap":       {[]string{"bootstrap", "flux", "--destination", "shop"}, elsewhere},
+		"in another namespace": {[]string{"bootstrap", "flux", "--destination", "shop/shpo"}, "\nDid you mean \"shop\" in the namespace shop?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, code, err := serveRequests(t, lives, nil).in(t, tt.args...)
+			if code != 2 || err == nil || !strings.HasSuffix(err.Error(), " not found"+tt.hint) {
+				t.Errorf("exit code %d: %v", code, err)
+			}
+		})
+	}
+}
+
+// TestNameOfAnotherKind checks that the command for the object that has a name is suggested.
+func TestNameOfAnotherKind(t *testing.T) {
+	environment := namedIn("teams", "staging")
+	environment[0].(*v1alpha1.Environment).Spec.CatalogRef.Name = "shop"
+	catalog := []any{&v1alpha1.AppCatalog{TypeMeta: typeMeta("AppCatalog"), ObjectMeta: objectMeta("shop", nil)}}
+	pipeline := []any{&v1alpha1.SyncPipeline{TypeMeta: typeMeta("SyncPipeline"), ObjectMeta: metav1.ObjectMeta{Name: "index"}}}
+	destination := []any{&v1alpha1.GitDestination{TypeMeta: typeMeta("GitDestination"), ObjectMeta: objectMeta("main", nil)}}
+	lives := map[string][]any{
+		ofTeams + "environments/staging": environment, ofTeams + "appcatalogs/shop": catalog, ofTeams + "gitdestinations/main": destination,
+		"/apis/configbutler.ai/v1alpha1/syncpipelines/index": pipeline,
+	}
+	for line, want := range map[string]string{
+		"suspend staging": "Its catalog, for all its environments: kubectl slipstream pause shop -n teams",
+		"resume staging":  "Its catalog, for all its environments: kubectl slipstream resume shop -n teams",
+		"unsuspend shop":  "There is a catalog of this name: kubectl slipstream resume shop -n teams",
+		"suspend index":   "There is a syncpipeline of this name: give it as syncpipeline/index",
+		"pause main":      "There is a gitdestination of this name: kubectl slipstream suspend gitdestination/main -n teams",
+		"unpin shop":      "There is a catalog of this name: give it as catalog/shop",
+	} {
+		_, _, code, err := serveRequests(t, lives, nil).in(t, strings.Fields(line)...)
+		if code != 2 || err == nil || !strings.Contains(err.Error(), " not found\n") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: exit code %d: %v", line, code, err)
+		}
+	}
+	for line, want := range map[string]string{
+		"undo deployment/cart": "deployment/cart is not the name of a Change. If it is an object, kubectl slipstream log deployment/cart -n teams lists",
+		"show nonsense":        "kubectl slipstream log -n teams lists Changes with their names",
+	} {
+		_, _, code, err := serveRequests(t, lives, nil).in(t, strings.Fields(line)...)
+		if code != 2 || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: exit code %d: %v", line, code, err)
+		}
+	}
+}
+
 // TestMissingPermission checks that the role that has a permission is named, with the command that grants it.
 func TestMissingPermission(t *testing.T) {
 	environments := v1alpha1.Resource("environments")

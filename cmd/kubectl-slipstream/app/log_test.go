@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,7 +19,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app"
@@ -37,6 +40,8 @@ type changeServer struct {
 	// watches are the responses to watches: the Changes that are added, or nil for an expired resourceVersion.
 	watches [][]v1alpha1.Change
 	watched atomic.Int64
+	// names are the names of objects by the path of their list. Other objects are not known.
+	names map[string][]string
 	// quiet is called once there are no more responses.
 	quiet func()
 }
@@ -71,7 +76,77 @@ func (s *changeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		s.list(w, r)
 	default:
-		http.NotFound(w, r)
+		s.object(w, r.URL.Path)
+	}
+}
+
+// object responds with the metadata of an object, or with a list of it.
+func (s *changeServer) object(w http.ResponseWriter, path string) {
+	of := func(name string) metav1.PartialObjectMetadata {
+		return metav1.PartialObjectMetadata{
+			TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}, ObjectMeta: metav1.ObjectMeta{Name: name},
+		}
+	}
+	if names, ok := s.names[path]; ok {
+		list := metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}}
+		for _, name := range names {
+			list.Items = append(list.Items, of(name))
+		}
+		reply(w, list)
+		return
+	}
+	at := strings.LastIndex(path, "/")
+	switch names, ok := s.names[path[:at]]; {
+	case !ok && strings.HasSuffix(path, "/changes"):
+		reply(w, v1alpha1.ChangeList{TypeMeta: metav1.TypeMeta{APIVersion: "configbutler.ai/v1alpha1", Kind: "ChangeList"}})
+	case !ok:
+		w.WriteHeader(http.StatusNotFound)
+	case slices.Contains(names, path[at+1:]):
+		reply(w, of(path[at+1:]))
+	default:
+		refuse(w, apierrors.NewNotFound(schema.GroupResource{Resource: "things"}, path[at+1:]))
+	}
+}
+
+// TestLogOfNothing checks that a misspelt name is told from an object without changes.
+func TestLogOfNothing(t *testing.T) {
+	const namespaces, configMaps = "/api/v1/namespaces", "/api/v1/namespaces/shop/configmaps"
+	others := map[string][]string{namespaces: {"shop", "teams"}, configMaps: {"cart", "note"}}
+	const noneInShop = "No changes found in namespace shop within 24h. --since goes back further\n"
+	const ofNamespace = "Who created or deleted the namespace itself: kubectl slipstream log namespace/shop\n"
+	deleted := logged("c1", 50*time.Hour)
+	for name, test := range map[string]struct {
+		args    []string
+		names   map[string][]string
+		changes []v1alpha1.Change
+		notes   string
+	}{
+		"a misspelt namespace":              {[]string{"-n", "shpo"}, others, nil, "Neither the namespace shpo nor a change in it exists\nDid you mean \"shop\"?\n"},
+		"a type in a misspelt namespace":    {[]string{"cm", "-n", "shpo"}, others, nil, "Neither the namespace shpo nor a change in it exists\nDid you mean \"shop\"?\n"},
+		"a misspelt object":                 {[]string{"cm/crat", "-n", "shop"}, others, nil, "Neither configmaps/crat nor a change of it exists in the namespace shop\nDid you mean \"cart\"?\n"},
+		"an object like no other":           {[]string{"cm/wonderful", "-n", "shop"}, others, nil, "Neither configmaps/wonderful nor a change of it exists in the namespace shop\n"},
+		"a misspelt object without one":     {[]string{"ns/shpo"}, others, nil, "Neither namespaces/shpo nor a change of it exists\nDid you mean \"shop\"?\n"},
+		"an object without changes":         {[]string{"cm/cart", "-n", "shop"}, others, nil, noneInShop},
+		"a namespace without changes":       {[]string{"-n", "shop"}, others, nil, noneInShop + ofNamespace},
+		"a deleted object":                  {[]string{"cm/note", "-n", "shop"}, map[string][]string{namespaces: {"shop"}, configMaps: {}}, []v1alpha1.Change{deleted}, noneInShop},
+		"a deleted object, of another user": {[]string{"cm/note", "-n", "shop", "--since=0", "--author=joe"}, map[string][]string{configMaps: {}}, []v1alpha1.Change{deleted}, ""},
+		"a deleted namespace":               {[]string{"-n", "shop"}, map[string][]string{namespaces: {}}, []v1alpha1.Change{deleted}, noneInShop + ofNamespace},
+		"what may not be read":              {[]string{"cm/crat", "-n", "shop"}, nil, nil, noneInShop},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := serveChanges(t, test.changes...)
+			s.names = test.names
+			out, notes, err := s.call(t.Context(), t, append([]string{"log"}, test.args...)...)
+			if test.notes == "" {
+				if err != nil || strings.Contains(notes, "Neither") {
+					t.Errorf("%v, printed %q", err, notes)
+				}
+				return
+			}
+			if err != nil || out != "" || notes != test.notes {
+				t.Errorf("%v, printed %q and %q, want %q", err, out, notes, test.notes)
+			}
+		})
 	}
 }
 
@@ -177,6 +252,14 @@ func TestLog(t *testing.T) {
 		"the newest one of all namespaces": {
 			args: []string{"-A", "--limit", "1", "--oneline"}, out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n", pages: 1,
 		},
+		"a day of all namespaces": {
+			args: []string{"-A", "--since", "1d", "--limit", "2", "--oneline"}, pages: 2,
+			out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n8548a58 4h (helm) Create shop ConfigMap/note\n",
+		},
+		"all since a time": {
+			args: []string{"-A", "--since", time.Now().Add(-time.Hour).UTC().Format(time.RFC3339), "--oneline"}, pages: 2,
+			out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n",
+		},
 		"an hour of all namespaces": {
 			args: []string{"-A", "--since", "1h", "--oneline"}, out: "8548a58 12m jane@example.com Update shop ConfigMap/note\n", pages: 2,
 		},
@@ -236,9 +319,14 @@ func TestLogRejects(t *testing.T) {
 		want string
 	}{
 		"a type that does not exist": {[]string{"wonders/a"}, "wonders is not a type of the cluster"},
+		"a misspelt type":            {[]string{"confgmap/a"}, "confgmap is not a type of the cluster\nDid you mean \"configmap/a\"?"},
+		"a name without a type":      {[]string{"cart"}, "cart is not a type of the cluster. Write an object as TYPE/NAME, such as deployment/cart"},
+		"a word for a time":          {[]string{"--since", "yesterday"}, "--since is \"yesterday\": it is a duration such as 90m or 7d, an earlier time such as"},
+		"a time to come":             {[]string{"--since", "2999-01-01T00:00:00Z"}, "an earlier time such as"},
+		"kubectl's user":             {[]string{"--user", "jane"}, "kubectl slipstream log --author jane"},
 		"no name":                    {[]string{"cm/"}, "the name is missing"},
 		"two names":                  {[]string{"cm/a", "b"}, "write TYPE/NAME or TYPE NAME"},
-		"a negative time":            {[]string{"--since", "-1h"}, "--since is -1h0m0s"},
+		"a negative time":            {[]string{"--since", "-1h"}, `--since is "-1h"`},
 		"a negative limit":           {[]string{"--limit", "-1"}, "--limit is -1"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -116,7 +116,10 @@ func (s *requestServer) list(w http.ResponseWriter, r *http.Request) {
 // respond writes an object or an error. nil is an object that does not exist.
 func (*requestServer) respond(w http.ResponseWriter, path string, answer any) {
 	if answer == nil {
-		parts := strings.Split(strings.TrimPrefix(path, ofTeams), "/")
+		if _, inNamespace, ok := strings.Cut(path, "/namespaces/"); ok {
+			_, path, _ = strings.Cut(inNamespace, "/")
+		}
+		parts := strings.Split(path, "/")
 		answer = apierrors.NewNotFound(schema.GroupResource{Group: v1alpha1.GroupName, Resource: parts[0]}, parts[min(1, len(parts)-1)]).Status()
 	}
 	if status, failed := answer.(metav1.Status); failed {

@@ -143,6 +143,74 @@ func TestSyncEnds(t *testing.T) {
 	}
 }
 
+// TestSyncThatIsStalled checks that the wait for a record that has not begun says what its environment says, and ends if a user has to act.
+func TestSyncThatIsStalled(t *testing.T) {
+	status := func(of, reason, message string) v1alpha1.EnvironmentStatus {
+		return v1alpha1.EnvironmentStatus{
+			ObservedGeneration: 1, ActiveSyncs: []string{"alice-b4d9q"},
+			Conditions: []metav1.Condition{{Type: of, Status: metav1.ConditionTrue, Reason: reason, Message: message}},
+		}
+	}
+	before := status(v1alpha1.ConditionStalled, v1alpha1.ReasonTargetNotFound, "There is no namespace shop-alice")
+	before.ActiveSyncs = nil // The status is older than the request.
+	environment := func(statuses ...v1alpha1.EnvironmentStatus) []any {
+		lives := envtLives(statuses...)
+		for _, each := range lives {
+			each.(*v1alpha1.Environment).Spec = v1alpha1.EnvironmentSpec{TargetNamespace: "shop-alice", CatalogRef: v1alpha1.ObjectReference{Name: "shop"}}
+		}
+		return lives
+	}
+	created := environment(status(v1alpha1.ConditionStalled, v1alpha1.ReasonTargetNotFound, "gone"))
+	created[0].(*v1alpha1.Environment).Spec.CreateNamespace = true
+	for name, tt := range map[string]struct {
+		lives          []any
+		code           int
+		state, problem string
+		progress       string
+	}{
+		"no target": {
+			environment(before, status(v1alpha1.ConditionStalled, v1alpha1.ReasonTargetNotFound, "There is no namespace shop-alice")), 4,
+			"Stalled: There is no namespace shop-alice", "TargetNotFound: There is no namespace shop-alice. The sync waits, and begins when that is " +
+				"corrected: create the namespace with kubectl create namespace shop-alice, or have the server create it", "",
+		},
+		"no catalog": {
+			environment(status(v1alpha1.ConditionStalled, v1alpha1.ReasonCatalogNotFound, "There is no AppCatalog teams/shop")), 4,
+			"Stalled: There is no AppCatalog teams/shop", "kubectl slipstream catalog shop -n teams --from NAMESPACE --apply", "",
+		},
+		"a stall that the sync ends":      {created, 124, "Waiting: Stalled: gone", "context deadline exceeded", "Waiting: Stalled: gone\n"},
+		"a stall from before the request": {environment(before), 124, "Waiting", "context deadline exceeded", ""},
+		"a closed window": {
+			environment(status(v1alpha1.ConditionHeld, v1alpha1.ReasonWindowClosed, "window nightly opens 22:00 UTC")), 124,
+			"Waiting: Held: window nightly opens 22:00 UTC", "context deadline exceeded", "Waiting: Held: window nightly opens 22:00 UTC\n",
+		},
+		"an environment that may not be read": {nil, 124, "Waiting", "context deadline exceeded", "Waiting\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lives := map[string][]any{recordPath: recordLives(v1alpha1.SyncRecord{State: v1alpha1.SyncStatePending})}
+			if tt.lives != nil {
+				lives[alicePath] = tt.lives
+			}
+			arguments := []string{"sync", "alice"}
+			if tt.code == 124 {
+				arguments = append(arguments, "--timeout=500ms")
+			}
+			out, progress, code, err := serveRequests(t, lives, map[string]any{alicePath + "/sync": syncAnswer(begun)}).in(t, arguments...)
+			_, said, _ := strings.Cut(progress, "\n") // The first line is about the wait.
+			if code != tt.code || err == nil || !strings.Contains(err.Error(), tt.problem) || out != "environment/alice: "+tt.state+"\n" ||
+				tt.progress != "" && said != tt.progress {
+				t.Errorf("exit code %d, %v, printed %q and %q", code, err, out, said)
+			}
+			if tt.code != 4 {
+				return
+			}
+			out, _, code, err = serveRequests(t, lives, map[string]any{alicePath + "/sync": syncAnswer(begun)}).in(t, "sync", "-l", "team=a")
+			if code != 4 || err == nil || !strings.Contains(err.Error(), tt.problem) || !strings.Contains(out, " "+tt.state) {
+				t.Errorf("selected: exit code %d, %v, printed %q", code, err, out)
+			}
+		})
+	}
+}
+
 func TestSyncArguments(t *testing.T) {
 	s := serveRequests(t, nil, nil)
 	for args, want := range map[string]string{

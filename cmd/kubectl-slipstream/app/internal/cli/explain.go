@@ -19,6 +19,9 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
+// Docs is the address of the pages that hints refer to, which users of a release do not have as files.
+const Docs = "https://github.com/configbutler/slipstream/blob/main/docs/"
+
 // explainTimeout limits how long the cluster is asked about an error.
 const explainTimeout = 5 * time.Second
 
@@ -50,6 +53,9 @@ func Explain(ctx context.Context, config genericclioptions.RESTClientGetter, err
 	}
 	return err
 }
+
+// Hinted adds to an error what the user can do about it.
+func Hinted(err error, hint string) error { return &explained{err, hint} }
 
 // HintOf returns what Explain has added to an error, and the error without it.
 func HintOf(err error) (hint string, without error) {
@@ -84,7 +90,7 @@ func hintFor(ctx context.Context, config genericclioptions.RESTClientGetter, err
 	case apierrors.IsServiceUnavailable(err), isUnserved(status):
 		return unserved(ctx, config, status)
 	case apierrors.IsNotFound(err):
-		return suggestion(ctx, config, status.Details)
+		return suggestion(ctx, config, err, status.Details)
 	}
 	return ""
 }
@@ -129,12 +135,16 @@ func unreachable(config genericclioptions.RESTClientGetter, unreached *url.Error
 }
 
 const (
-	notInstalled = "Slipstream is not installed in this cluster, or not completely: docs/install.md describes it. " +
+	notInstalled = "Slipstream is not installed in this cluster, or not completely: " + Docs + "install.md describes it. " +
 		"kubectl get apiservice " + apiService + " shows whether its API is registered"
-	unavailable = "Slipstream's API is registered, and its server does not answer now. See why, or give the commands to an administrator:\n" +
-		"  kubectl get apiservice " + apiService + "\n" +
-		"  kubectl get pods -A -l app.kubernetes.io/name=slipstream"
-	apiService = "v1alpha1." + v1alpha1.GroupName
+	unavailable = Unavailable + ". See why, or give the commands to an administrator:\n  " + seeRegistration + "\n  " + seePods
+	// Unavailable says that the server does not run.
+	Unavailable = "Slipstream's API is registered, and its server does not answer now"
+	// SeeUnavailable has the commands that say why.
+	SeeUnavailable  = seeRegistration + "; " + seePods
+	seeRegistration = "kubectl get apiservice " + apiService
+	seePods         = "kubectl get pods -A -l app.kubernetes.io/name=slipstream"
+	apiService      = "v1alpha1." + v1alpha1.GroupName
 )
 
 // unserved returns what to do if Slipstream's API is not served, or not all of it.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -132,16 +133,23 @@ func (r *requester) recordsOf(ctx context.Context, a *answer) ([]string, error) 
 // untilEnded waits until a record has ended, or a user has to act, and returns it. A record of dependencies beside that of a sync is not
 // waited for, because the sync includes it: it returns nil for it.
 func (r *requester) untilEnded(ctx context.Context, a *answer, name string, progress *cli.Progress) (ended *v1alpha1.SyncStatus, err error) {
-	beside := len(a.records) > 0
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	wait := &recordWait{of: r, answer: a, progress: progress, end: end}
 	err = cli.Follow(ctx, r.API.SyncStatuses(r.Namespace), cli.SyncStatus, name, &v1alpha1.SyncStatus{}, func(s *v1alpha1.SyncStatus) (bool, error) {
-		if beside && s.Spec.Type == v1alpha1.SyncTypeDependency {
+		if len(a.records) > 0 && s.Spec.Type == v1alpha1.SyncTypeDependency {
 			return true, nil
 		}
-		if a.state = syncstatus.Summary(s); rests(s) {
+		first := wait.record == nil
+		if wait.recordIs(s); rests(s) {
 			ended = s
 			return true, nil
 		}
-		progress.Say(a.state)
+		if first && s.Spec.Subject.Kind == v1alpha1.SubjectEnvironment {
+			beside.Go(func() { wait.follow(ctx, s.Spec.Subject.Name) })
+		}
 		return false, nil
 	})
 	return ended, err

@@ -89,7 +89,7 @@ func (m *missing) run(ctx context.Context, argument string) error {
 	source := environment.Spec.CatalogRef.NamespacedName(namespace)
 	catalog, err := api.AppCatalogs(source.Namespace).Get(ctx, source.Name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return cli.Sought(err, "", source.Namespace) // The environment names it.
 	}
 	marks, err := marksOf(ctx, api.SyncPolicies())
 	if err != nil {

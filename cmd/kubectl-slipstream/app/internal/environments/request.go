@@ -33,7 +33,7 @@ func (r *requester) addFlags(command *cobra.Command) {
 func (r *requester) addWaitFlags(command *cobra.Command) {
 	flags := command.Flags()
 	flags.BoolVar(&r.Wait, "wait", true, "Print the progress until the sync has ended.")
-	flags.DurationVar(&r.Timeout, "timeout", 0, "How long to wait, such as 10m. The sync continues after that. 0 means no limit.")
+	cli.DurationVar(flags, &r.Timeout, "timeout", 0, "How long to wait, such as 10m. The sync continues after that. 0 means no limit.")
 }
 
 // answer is the server's response to a request for an object, and what has come of it.

@@ -31,6 +31,8 @@ type setting struct {
 	field string
 	// value returns the new value of the field, nil to clear it.
 	value func() (any, error)
+	// ofCatalogs and ofOthers are the commands that do to catalogs and to other kinds what this one does, empty if there are none.
+	ofCatalogs, ofOthers string
 	// done and already are printed after the object, with the value if it is not cleared.
 	done, already string
 }
@@ -68,7 +70,7 @@ func (s *setting) set(ctx context.Context, of cli.Kind, name string, value any) 
 	}
 	object, err := objects.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return err
+		return s.ofOtherKind(ctx, of, name, err)
 	}
 	before, _, err := unstructured.NestedFieldNoCopy(object.Object, "spec", s.field)
 	if err != nil {
@@ -133,7 +135,7 @@ func newUnpin(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 func newPause(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	s := &setting{
 		requester: newRequester(streams, config), targets: targets{kinds: []cli.Kind{cli.AppCatalog}}, field: "pauseUntil",
-		done: "paused until", already: "is paused until",
+		done: "paused until", already: "is paused until", ofCatalogs: "pause", ofOthers: "suspend",
 	}
 	command := &cobra.Command{
 		Use:     "pause (CATALOG | -l SELECTOR)",
@@ -143,7 +145,7 @@ func newPause(streams genericiooptions.IOStreams, config *genericclioptions.Conf
 	}
 	var until string
 	var duration time.Duration
-	command.Flags().DurationVar(&duration, "for", 24*time.Hour, "How long, such as 2h.")
+	cli.DurationVar(command.Flags(), &duration, "for", 24*time.Hour, "How long, such as 2h or 7d.")
 	command.Flags().StringVar(&until, "until", "", "Until when, as a time such as 2026-12-24T18:00:00Z.")
 	command.MarkFlagsMutuallyExclusive("for", "until")
 	s.value = func() (any, error) { return pauseEnd(duration, until, time.Now()) }
@@ -172,7 +174,7 @@ func newResume(streams genericiooptions.IOStreams, config *genericclioptions.Con
 		Example: "  kubectl slipstream resume shop",
 	}, &setting{
 		requester: newRequester(streams, config), targets: targets{kinds: []cli.Kind{cli.AppCatalog}}, field: "pauseUntil",
-		value: constant(nil), done: "resumed", already: "was not paused",
+		value: constant(nil), done: "resumed", already: "was not paused", ofCatalogs: "resume", ofOthers: "unsuspend",
 	})
 }
 
@@ -188,7 +190,7 @@ func newSuspend(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Example: "  kubectl slipstream suspend production\n\n  kubectl slipstream suspend syncpipeline/index",
 	}, &setting{
 		requester: newRequester(streams, config), targets: targets{kinds: suspendable}, field: "suspend",
-		value: constant(true), done: "suspended", already: "is suspended already",
+		value: constant(true), done: "suspended", already: "is suspended already", ofCatalogs: "pause", ofOthers: "suspend",
 	})
 }
 
@@ -199,6 +201,6 @@ func newUnsuspend(streams genericiooptions.IOStreams, config *genericclioptions.
 		Example: "  kubectl slipstream unsuspend production",
 	}, &setting{
 		requester: newRequester(streams, config), targets: targets{kinds: suspendable}, field: "suspend",
-		value: constant(nil), done: "no longer suspended", already: "was not suspended",
+		value: constant(nil), done: "no longer suspended", already: "was not suspended", ofCatalogs: "resume", ofOthers: "unsuspend",
 	})
 }

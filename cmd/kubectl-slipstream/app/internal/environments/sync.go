@@ -64,8 +64,9 @@ func newSync(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 		Short: "Sync an Environment with its catalog, or read a catalog's source or compare a GitDestination, now",
 		Long: "Sync an Environment with its catalog, and wait for the result. With a catalog, its source is read now; with a GitDestination, the\n" +
 			"folder is compared with the cluster now.\n\n" +
-			"Exit codes: 0 it is synced, 2 a wrong request or another error, 3 it failed, 4 fields conflict or a newer sync has replaced it,\n" +
-			"5 a permission is missing, 124 the time limit is reached, 130 the wait was interrupted. After the last two the sync continues.",
+			"Exit codes: 0 it is synced, 2 a wrong request or another error, 3 it failed, 4 fields conflict, a newer sync has replaced it, or the\n" +
+			"Environment is stalled, 5 a permission is missing, 124 the time limit is reached, 130 the wait was interrupted. After the last two the\n" +
+			"sync continues.",
 		Example: syncExample,
 		RunE:    func(command *cobra.Command, args []string) error { return s.run(command, args) },
 	}

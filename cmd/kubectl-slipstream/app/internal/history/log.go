@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/printable"
 )
 
 const logExample = `  # What has changed in the namespace shop within a day
@@ -55,10 +57,13 @@ type changeLog struct {
 	patch   bool
 
 	printer changePrinter
+	// seen is set once a change of what the user asks about was read, also an older one.
+	seen bool
 }
 
 func newLog(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	l := &changeLog{IOStreams: streams, config: config}
+	var since string
 	command := &cobra.Command{
 		Use:   "log [TYPE[/NAME] | TYPE NAME]",
 		Short: "List what changed, who changed it, and the commits, newest first",
@@ -66,11 +71,17 @@ func newLog(streams genericiooptions.IOStreams, config *genericclioptions.Config
 			"objects that you may get.",
 		Example: logExample,
 		Args:    cobra.MaximumNArgs(2),
-		RunE:    func(command *cobra.Command, args []string) error { return l.run(command.Context(), args) },
+		RunE: func(command *cobra.Command, args []string) (err error) {
+			if l.since, err = sinceOf(since, time.Now()); err != nil {
+				return err
+			}
+			return l.otherUser(l.run(command.Context(), args))
+		},
 	}
 	flags := command.Flags()
 	flags.BoolVarP(&l.allNamespaces, "all-namespaces", "A", false, "List the changes of all namespaces.")
-	flags.DurationVar(&l.since, "since", 24*time.Hour, "How far to go back, such as 90m or 720h. 0 means as far as changes are kept.")
+	flags.StringVar(&since, "since", "24h",
+		"How far to go back, such as 90m or 7d, or a time such as 2026-07-03T08:00:00Z. 0 means as far as changes are kept.")
 	flags.StringVar(&l.author, "author", "", "List only the changes of this user.")
 	flags.BoolVar(&l.bypass, "bypass", false, "List only the changes that bypassed what manages the object, such as Flux, Argo CD or Helm.")
 	flags.IntVar(&l.limit, "limit", 0, "Maximum number of changes that are listed. 0 means all.")
@@ -82,9 +93,6 @@ func newLog(streams genericiooptions.IOStreams, config *genericclioptions.Config
 }
 
 func (l *changeLog) run(ctx context.Context, args []string) error {
-	if l.since < 0 {
-		return fmt.Errorf("--since is %s: it is a duration such as 90m, or 0", l.since)
-	}
 	if l.limit < 0 {
 		return fmt.Errorf("--limit is %d: it is at least 0", l.limit)
 	}
@@ -111,11 +119,15 @@ func (l *changeLog) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 && !l.watch {
-		_, err := fmt.Fprintln(l.ErrOut, l.nothing(namespace, of))
-		return err
+	if len(found) == 0 {
+		if text := l.nothing(ctx, api.Changes(namespace), namespace, of); text != "" {
+			_, _ = fmt.Fprintln(l.ErrOut, printable.Text(text)) // Nothing depends on it.
+		}
 	}
-	if err := l.printer.print(found); err != nil || !l.watch {
+	if len(found) > 0 {
+		err = l.printer.print(found)
+	}
+	if err != nil || !l.watch {
 		return err
 	}
 	return l.follow(ctx, api.Changes(namespace), of, version)
@@ -130,8 +142,37 @@ func (l *changeLog) namespace() (string, error) {
 	return namespace, err
 }
 
-// nothing says why the list is empty, and where else to look: the changes of a namespace outlive it, also those of the namespace itself.
-func (l *changeLog) nothing(namespace string, of objectRef) string {
+// sinceOf parses the flag --since: a duration, a time, or 0.
+func sinceOf(text string, now time.Time) (time.Duration, error) {
+	if at, err := time.Parse(time.RFC3339, text); err == nil && at.Before(now) {
+		return now.Sub(at), nil
+	}
+	if age, err := cli.ParseDuration(text); err == nil && age >= 0 {
+		return age, nil
+	}
+	return 0, fmt.Errorf("--since is %q: it is a duration such as 90m or 7d, an earlier time such as %s, or 0", text, now.UTC().Format(time.RFC3339))
+}
+
+// otherUser adds to the error about a user of kubectl, which the flag --user chooses, that another flag is about authors.
+func (l *changeLog) otherUser(err error) error {
+	if err == nil || l.config.AuthInfoName == nil || *l.config.AuthInfoName == "" || !strings.Contains(err.Error(), "auth info ") {
+		return err
+	}
+	return cli.Hinted(err, "--user is a flag of kubectl, for a user of the kubeconfig. The changes of a user: kubectl slipstream log --author "+
+		cli.Quoted(*l.config.AuthInfoName))
+}
+
+// nothing says why the list is empty, and where else to look: the changes of a namespace outlive it, also those of the namespace itself. While
+// changes are awaited, it only says what does not exist.
+func (l *changeLog) nothing(ctx context.Context, changes client.ChangeInterface, namespace string, of objectRef) string {
+	if !l.seen {
+		if text := l.absent(ctx, changes, namespace, of); text != "" {
+			return text
+		}
+	}
+	if l.watch {
+		return ""
+	}
 	text := "No changes found in namespace " + namespace
 	if namespace == metav1.NamespaceAll {
 		text = "No changes found in any namespace"
@@ -172,7 +213,11 @@ func (l *changeLog) list(
 			version = page.ResourceVersion // What comes while later pages are read is watched.
 		}
 		for i := range page.Items {
-			if change := &page.Items[i]; of.includes(change) && l.within(change, oldest) {
+			change := &page.Items[i]
+			if !of.includes(change) {
+				continue
+			}
+			if l.seen = true; l.within(change, oldest) {
 				found = append(found, *change)
 			}
 		}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -160,7 +161,7 @@ func ago(argument, text string, now time.Time, unset time.Duration) (time.Durati
 	if text == "" {
 		return unset, nil
 	}
-	age, err := time.ParseDuration(text)
+	age, err := cli.ParseDuration(text)
 	if err != nil {
 		at, err := time.Parse(time.RFC3339, text)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/restmapper"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -58,25 +59,52 @@ func objectArgument(config genericclioptions.RESTClientGetter, args []string) (o
 	expander := restmapper.NewShortcutExpander(mapper, discovery, nil)
 	resource, err := resourceFor(expander, kind)
 	if err != nil {
-		return of, unknownType(kind, err)
+		return of, unknownType(config, args, err)
 	}
 	found, err := expander.KindFor(resource)
 	if err != nil {
-		return of, unknownType(kind, err)
+		return of, unknownType(config, args, err)
 	}
 	mapping, err := expander.RESTMapping(found.GroupKind(), found.Version)
 	if err != nil {
-		return of, unknownType(kind, err)
+		return of, unknownType(config, args, err)
 	}
 	return objectRef{resource: resource.GroupResource(), name: name, clusterScoped: mapping.Scope.Name() == meta.RESTScopeNameRoot}, nil
 }
 
-// unknownType returns the error for a type that could not be found: the cluster does not have it, or could not be asked.
-func unknownType(kind string, err error) error {
-	if meta.IsNoMatchError(err) {
-		return fmt.Errorf("%s is not a type of the cluster: %w", kind, err)
+// unknownTypeError is the error for a type that the cluster does not have.
+type unknownTypeError struct {
+	error
+	text string
+}
+
+// Error returns the text in place of that of the error.
+func (e *unknownTypeError) Error() string { return e.text }
+
+// Unwrap returns the error.
+func (e *unknownTypeError) Unwrap() error { return e.error }
+
+// unknownType returns the error for the type of an argument that could not be found: the cluster does not have it, or could not be asked.
+func unknownType(config genericclioptions.RESTClientGetter, args []string, err error) error {
+	kind, name, named := strings.Cut(args[0], "/")
+	if !meta.IsNoMatchError(err) {
+		return fmt.Errorf("look for the type %s in the cluster: %w", kind, err)
 	}
-	return fmt.Errorf("look for the type %s in the cluster: %w", kind, err)
+	text := kind + " is not a type of the cluster"
+	if !named && len(args) == 1 {
+		text += ". Write an object as TYPE/NAME, such as deployment/" + kind
+	}
+	types, _ := cli.ServedTypes(config) // Those that can be read are suggested.
+	similar := types.Similar(kind, func(t cli.ServedType) string {
+		if named {
+			return t.Singular + "/" + name
+		}
+		return t.Singular
+	})
+	if hint := cli.DidYouMeanOneOf(similar); hint != "" {
+		text += "\n" + hint
+	}
+	return &unknownTypeError{err, text}
 }
 
 // resourceFor returns the type that a user names. After a dot is its group, or as with kubectl its version and group.

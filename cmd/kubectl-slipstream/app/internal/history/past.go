@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/ignorerules"
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned/scheme"
@@ -156,7 +157,7 @@ func (s *session) readPage(
 	err = s.api.RESTClient().Get().Namespace(from.Namespace).Resource("gitdestinations").Name(from.Name).SubResource("objects").
 		VersionedParams(query, scheme.ParameterCodec).Do(ctx).Into(&page)
 	if err != nil {
-		return nil, "", err
+		return nil, "", cli.Sought(err, "--destination", from.Namespace)
 	}
 	if page.Commit == nil {
 		return nil, "", fmt.Errorf("GitDestination %s/%s has no commit yet", from.Namespace, from.Name)

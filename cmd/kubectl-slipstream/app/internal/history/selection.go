@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -96,17 +97,22 @@ var changeName = regexp.MustCompile("^[0-9a-f]+-[0-9a-f]+$")
 func (s *session) at(flag, text string) (string, error) {
 	base, before := strings.CutSuffix(text, "^")
 	_, notATime := time.Parse(time.RFC3339, base)
-	age, notAnAge := time.ParseDuration(base)
+	age, notAnAge := cli.ParseDuration(base)
+	if _, err := time.ParseDuration(base); err != nil && notAnAge == nil && !before {
+		text = age.String() // The server knows no days.
+	}
 	switch {
+	case abbreviated.MatchString(base):
+		return text, nil
 	case notAnAge == nil && age < 0:
 		return "", fmt.Errorf("%s is %s: a time ago is a duration such as 90m", flag, text)
 	case (notATime == nil || notAnAge == nil) && before:
 		return "", fmt.Errorf("%s is %s: only a commit or Change may be followed by ^", flag, text)
-	case notATime == nil || notAnAge == nil || abbreviated.MatchString(base) || strings.Count(base, "/") == 1:
+	case notATime == nil || notAnAge == nil || strings.Count(base, "/") == 1:
 		return text, nil
 	case changeName.MatchString(base):
 		return s.namespace + "/" + text, nil
 	}
-	return "", fmt.Errorf("%s is %q: it is a time such as %s, a time ago such as 24h, a commit of at least 7 digits, or the name of a Change",
+	return "", fmt.Errorf("%s is %q: it is a time such as %s, a time ago such as 24h or 7d, a commit of at least 7 digits, or the name of a Change",
 		flag, text, time.Now().UTC().Format(time.RFC3339))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -26,6 +27,7 @@ import (
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	client "github.com/configbutler/slipstream/pkg/generated/clientset/versioned/typed/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/apierror"
 	"github.com/configbutler/slipstream/pkg/kube/diff"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/kube/restore"
@@ -94,7 +96,8 @@ func (s *session) change(ctx context.Context, argument string) (*v1alpha1.Change
 		namespace, name = s.namespace, argument
 	}
 	if !abbreviated.MatchString(name) {
-		return s.api.Changes(namespace).Get(ctx, name, metav1.GetOptions{})
+		change, err := s.api.Changes(namespace).Get(ctx, name, metav1.GetOptions{})
+		return change, s.notAChange(argument, err)
 	}
 	selector := fields.OneTermEqualSelector(v1alpha1.ChangeCommitField, name).String()
 	found, err := s.api.Changes(namespace).List(ctx, metav1.ListOptions{FieldSelector: selector, Limit: logPage})
@@ -111,6 +114,20 @@ func (s *session) change(ctx context.Context, argument string) (*v1alpha1.Change
 		return nil, err
 	}
 	return nil, fmt.Errorf("commit %s has the Changes above: give the name of one of them", name)
+}
+
+// notAChange adds to the error about a Change where its name is listed. In another namespace the user may be forbidden to look for it.
+func (s *session) notAChange(argument string, err error) error {
+	_, name, qualified := strings.Cut(argument, "/")
+	isObject := qualified && !changeName.MatchString(name)
+	if !apierror.IsAbsent(err) && (!isObject || !apierrors.IsForbidden(err)) {
+		return err
+	}
+	if !isObject {
+		return cli.Hinted(err, fmt.Sprintf("kubectl slipstream log -n %s lists Changes with their names", cli.Quoted(s.namespace)))
+	}
+	return cli.Hinted(err, fmt.Sprintf("%[1]s is not the name of a Change. If it is an object, kubectl slipstream log %[1]s -n %[2]s lists its "+
+		"Changes with their names", cli.Quoted(argument), cli.Quoted(s.namespace)))
 }
 
 // history returns the Changes of an object, newest first, at most a number of them.

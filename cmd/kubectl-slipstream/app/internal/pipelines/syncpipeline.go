@@ -51,7 +51,7 @@ func newSyncPipeline(streams genericiooptions.IOStreams, config *genericclioptio
 	flags.BoolVar(&s.Wait, "wait", true, "Print the progress until everything is sent.")
 	flags.StringVar(&s.DryRun, "dry-run", cli.DryRunNone, "none or server: have the server check the request, and do nothing.")
 	flags.Lookup("dry-run").NoOptDefVal = cli.DryRunServer
-	flags.DurationVar(&s.Timeout, "timeout", 0, "How long to wait, such as 10m. The run continues after that. 0 means no limit.")
+	cli.DurationVar(flags, &s.Timeout, "timeout", 0, "How long to wait, such as 10m. The run continues after that. 0 means no limit.")
 	s.Output.AddFlags(command)
 	return command
 }

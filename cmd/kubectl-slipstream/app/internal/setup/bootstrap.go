@@ -78,7 +78,7 @@ func newBootstrap(streams genericiooptions.IOStreams, config genericclioptions.R
 	flags.StringVar(&b.destination, "destination", "", "The GitDestination, as [NAMESPACE/]NAME.")
 	flags.StringVar(&b.name, "name", "", "Name of the printed objects. Defaults to namespace and name of the GitDestination, as in shop-production.")
 	flags.StringVar(&b.namespace, "tool-namespace", "", "Namespace of the printed objects. Defaults to flux-system or argocd.")
-	flags.DurationVar(&b.interval, "interval", defaultInterval, "Interval at which Flux looks for commits. That of Argo CD is in its own settings.")
+	cli.DurationVar(flags, &b.interval, "interval", defaultInterval, "Interval at which Flux looks for commits. That of Argo CD is in its own settings.")
 	b.print.AddFlags(command)
 	return command
 }
@@ -153,7 +153,7 @@ func (b *bootstrap) read(ctx context.Context, api client.ConfigbutlerV1alpha1Int
 	}
 	destination, err := api.GitDestinations(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		return nil, cli.Sought(err, "--destination", namespace)
 	}
 	f := &followed{
 		by: by, destination: v1alpha1.ObjectReference{Namespace: namespace, Name: name}, name: b.name, namespace: b.namespace, interval: b.interval,
@@ -176,7 +176,7 @@ func (b *bootstrap) read(ctx context.Context, api client.ConfigbutlerV1alpha1Int
 	}
 	repository, err := api.GitRepoConfigs(namespace).Get(ctx, destination.Spec.RepoRef.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		return nil, cli.Sought(err, "", namespace) // The destination names it.
 	}
 	f.url, f.credentials = repository.Spec.RepoURL, repository.Spec.SecretRef != nil
 	return f, nil

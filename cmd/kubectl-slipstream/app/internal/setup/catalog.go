@@ -80,6 +80,7 @@ func (c *catalog) run(ctx context.Context, name string) error {
 			return err
 		}
 	}
+	c.needs = append(c.needs, needsNamespace("--from", c.from))
 	next := fmt.Sprintf("kubectl wait appcatalog/%s -n %s --for=condition=Ready", name, namespace)
 	return c.create(ctx, next, manifest{resource: "appcatalogs", configuration: apply.AppCatalog(name, namespace).WithSpec(spec), flags: map[string]string{
 		"metadata.name": "NAME", "metadata.namespace": "--namespace", "spec.sourceNamespace": "--from", "spec.workloads": "--workloads",

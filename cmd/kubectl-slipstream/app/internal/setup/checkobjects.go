@@ -53,12 +53,15 @@ func checkedKinds() []checkedKind {
 // checkObjects checks which objects are not ready: those of all namespaces, or those of one if the user may not list all.
 func (c *check) checkObjects(ctx context.Context) bool {
 	for _, kind := range checkedKinds() {
-		c.checkKind(ctx, kind)
+		if !c.checkKind(ctx, kind) {
+			return false
+		}
 	}
 	return true
 }
 
-func (c *check) checkKind(ctx context.Context, kind checkedKind) {
+// checkKind checks the objects of a kind. It reports whether the server answers.
+func (c *check) checkKind(ctx context.Context, kind checkedKind) bool {
 	about, where := kind.kind+"s", "all namespaces"
 	objects, err := c.list(ctx, kind, metav1.NamespaceAll)
 	if apierrors.IsForbidden(err) && !kind.clusterScoped {
@@ -67,13 +70,16 @@ func (c *check) checkKind(ctx context.Context, kind checkedKind) {
 	}
 	switch {
 	case apierrors.IsForbidden(err) && kind.clusterScoped:
-		return // Few users need to see them.
+		return true // Few users need to see them.
 	case apierrors.IsForbidden(err):
 		c.warn(about, fmt.Sprintf("you may not list them in %s", where), "ask for the role slipstream-view in the namespace, or choose another with -n")
-		return
+		return true
+	case apierrors.IsServiceUnavailable(err):
+		c.unavailable(about, err)
+		return false
 	case err != nil:
-		c.fail(about, oneLine(err), "")
-		return
+		c.fail(about, oneLine(err), "see whether kubectl get "+kind.resource+" works")
+		return true
 	}
 	problems := 0
 	for i := range objects {
@@ -91,6 +97,7 @@ func (c *check) checkKind(ctx context.Context, kind checkedKind) {
 	if ready := len(objects) - problems; len(objects) > 0 && problems == 0 {
 		c.ok(about, "%d ready in %s", ready, where)
 	}
+	return true
 }
 
 // list returns the objects of a kind, at most a number of them.
@@ -166,7 +173,7 @@ func (c *check) noteAuthors(object *unstructured.Unstructured, conditions []meta
 		c.ok(about, "API servers report them")
 	default:
 		c.warn(about, fmt.Sprintf("GitDestination %s/%s: %s: %s", object.GetNamespace(), object.GetName(), reported.Reason, reported.Message),
-			"docs/attribution.md has what to look at")
+			cli.Docs+"attribution.md has what to look at")
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 )
 
@@ -59,7 +60,7 @@ func (c *check) checkRights(ctx context.Context) bool {
 			mayNot = append(mayNot, each.words)
 		}
 	}
-	in, next := "in namespace "+c.namespace+" you may ", "ask for the role slipstream-view or slipstream-edit there: docs/permissions.md"
+	in, next := "in namespace "+c.namespace+" you may ", "ask for the role slipstream-view or slipstream-edit there: "+cli.Docs+"permissions.md"
 	switch {
 	case len(may) == 0:
 		c.warn(about, in+"do nothing with these kinds", next)

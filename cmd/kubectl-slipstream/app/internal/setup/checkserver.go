@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/apierror"
 )
@@ -45,35 +46,54 @@ func (c *check) checkAPI(ctx context.Context) bool {
 	case apierrors.IsForbidden(err):
 		return c.checkServed(ctx) // Only administrators may read the registration.
 	case apierror.IsAbsent(err):
-		c.fail(about, apiServiceName+" is not registered", "install the server: docs/install.md")
+		c.fail(about, apiServiceName+" is not registered", "install the server: "+cli.Docs+"install.md")
 		return false
 	case err != nil:
 		c.fail(about, oneLine(err), "")
 		return false
 	case server.service == "":
 		c.fail(about, apiServiceName+" is registered without a Service, so definitions of these kinds are installed instead of the server",
-			"delete these CustomResourceDefinitions: docs/migrating-from-gitops-reverser.md")
+			"delete these CustomResourceDefinitions: "+cli.Docs+"migrating-from-gitops-reverser.md")
 		return false
 	case server.available == nil:
 		c.fail(about, "kube-apiserver has not checked "+apiServiceName+" yet", "wait some seconds")
 		return false
 	case server.available.Status != metav1.ConditionTrue:
 		c.fail(about, fmt.Sprintf("%s is not available: %s: %s", apiServiceName, server.available.Reason, server.available.Message),
-			fmt.Sprintf("kubectl get pods -n %[1]s; kubectl logs -n %[1]s deploy/slipstream; docs/install.md explains the reason", server.namespace))
+			fmt.Sprintf("kubectl get pods -n %[1]s; kubectl logs -n %[1]s deploy/slipstream; %[2]sinstall.md explains the reason",
+				server.namespace, cli.Docs))
+		return false
+	}
+	if err := c.request(ctx); err != nil { // The registration says that it is available for some time after its end.
+		c.unavailable(about, err)
 		return false
 	}
 	c.ok(about, "%s is available, served by the Service %s/%s", apiServiceName, server.namespace, server.service)
 	return true
 }
 
+// request asks the server for its resources.
+func (c *check) request(ctx context.Context) error {
+	_, err := discovery.ToDiscoveryInterfaceWithContext(c.discovery).ServerResourcesForGroupVersionWithContext(
+		ctx, v1alpha1.SchemeGroupVersion.String())
+	return err
+}
+
+// unavailable adds that the server does not answer. What needs it is not checked then.
+func (c *check) unavailable(about string, err error) {
+	c.fail(about, cli.Unavailable+", so nothing more is checked: "+oneLine(err), cli.SeeUnavailable)
+}
+
 // checkServed checks that the API is served, as a user sees it who may not read its registration.
 func (c *check) checkServed(ctx context.Context) bool {
 	const about = "API"
 	group := v1alpha1.SchemeGroupVersion.String()
-	_, err := discovery.ToDiscoveryInterfaceWithContext(c.discovery).ServerResourcesForGroupVersionWithContext(ctx, group)
+	err := c.request(ctx)
 	switch {
 	case apierror.IsAbsent(err):
-		c.fail(about, group+" is not served", "ask an administrator of the cluster to install the server: docs/install.md")
+		c.fail(about, group+" is not served", "ask an administrator of the cluster to install the server: "+cli.Docs+"install.md")
+	case apierrors.IsServiceUnavailable(err):
+		c.unavailable(about, err)
 	case err != nil:
 		c.fail(about, group+" does not answer: "+oneLine(err), "ask an administrator of the cluster to run this check")
 	default:
@@ -149,7 +169,7 @@ func (c *check) checkAuthors(ctx context.Context) bool {
 	case err == nil:
 		c.ok(about, "the admission webhook %s reports them", webhookName)
 	case apierror.IsAbsent(err):
-		c.warn(about, "the cluster does not report who makes changes, so commits name no users", "configure a webhook: docs/attribution.md")
+		c.warn(about, "the cluster does not report who makes changes, so commits name no users", "configure a webhook: "+cli.Docs+"attribution.md")
 	case apierrors.IsForbidden(err):
 		c.warn(about, "no destination says whether the cluster reports them, and you may not read the webhook "+webhookName,
 			"ask an administrator of the cluster to run this check")

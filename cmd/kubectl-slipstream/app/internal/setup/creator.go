@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -45,12 +47,17 @@ type creator struct {
 	print  *genericclioptions.PrintFlags
 	apply  bool
 	dryRun string
+	// needs are checked before objects are applied.
+	needs []need
+	// rename says how to give the objects other names, if others manage fields of existing ones.
+	rename string
 }
 
 func newCreator(streams genericiooptions.IOStreams, config genericclioptions.RESTClientGetter) creator {
 	return creator{
 		IOStreams: streams, config: config,
-		print: genericclioptions.NewPrintFlags("serverside-applied").WithTypeSetter(scheme.Scheme),
+		print:  genericclioptions.NewPrintFlags("serverside-applied").WithTypeSetter(scheme.Scheme),
+		rename: "give another NAME",
 	}
 }
 
@@ -68,8 +75,8 @@ func (c *creator) namespace() (string, error) {
 	return namespace, err
 }
 
-// create validates the objects as the server does, and prints or applies them. Nothing is applied if one is invalid. next is printed
-// after they were applied.
+// create validates the objects as the server does, and prints or applies them. Nothing is applied if one is invalid, if something is missing
+// that they need, or if the server refuses one. next is printed after they were applied.
 func (c *creator) create(ctx context.Context, next string, manifests ...manifest) error {
 	printer, err := c.printer()
 	if err != nil {
@@ -82,12 +89,12 @@ func (c *creator) create(ctx context.Context, next string, manifests ...manifest
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
-	for _, each := range manifests {
-		if c.apply {
-			if each.object, err = c.applyOne(ctx, each); err != nil {
-				return err
-			}
+	if c.apply {
+		if err := c.applyAll(ctx, manifests); err != nil {
+			return err
 		}
+	}
+	for _, each := range manifests {
 		if err := printer.PrintObj(each.object, c.Out); err != nil {
 			return err
 		}
@@ -117,21 +124,51 @@ func (c *creator) printer() (printers.ResourcePrinter, error) {
 	return c.print.ToPrinter()
 }
 
-func (c *creator) applyOne(ctx context.Context, of manifest) (*unstructured.Unstructured, error) {
+// applyAll applies the objects. Several are checked by the server before the first is stored, so that a conflict leaves nothing behind.
+func (c *creator) applyAll(ctx context.Context, manifests []manifest) error {
 	config, err := c.config.ToRESTConfig()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if err := c.check(ctx, client); err != nil {
+		return err
+	}
+	if len(manifests) > 1 && c.dryRun == cli.DryRunNone {
+		silent := rest.CopyConfig(config)
+		silent.WarningHandler = rest.NoWarnings{} // They come when the objects are stored.
+		checker, err := dynamic.NewForConfig(silent)
+		if err != nil {
+			return err
+		}
+		for _, each := range manifests {
+			if _, err := c.applyOne(ctx, checker, each, cli.DryRunServer); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range manifests {
+		if manifests[i].object, err = c.applyOne(ctx, client, manifests[i], c.dryRun); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *creator) applyOne(ctx context.Context, client dynamic.Interface, of manifest, dryRun string) (*unstructured.Unstructured, error) {
 	options := metav1.ApplyOptions{FieldManager: cli.FieldManager}
-	if c.dryRun == cli.DryRunServer {
+	if dryRun == cli.DryRunServer {
 		options.DryRun = []string{metav1.DryRunAll}
 	}
 	in := client.Resource(v1alpha1.SchemeGroupVersion.WithResource(of.resource)).Namespace(of.object.GetNamespace())
-	return in.Apply(ctx, of.object.GetName(), of.object, options)
+	object, err := in.Apply(ctx, of.object.GetName(), of.object, options)
+	if apierrors.IsConflict(err) {
+		return nil, fmt.Errorf("%s %s exists, and others have set fields of it: %s: %w", of.object.GetKind(), of.object.GetName(), c.rename, err)
+	}
+	return object, err
 }
 
 // build sets the object, and returns an error if it is not valid.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/configbutler/slipstream/cmd/kubectl-slipstream/app/internal/cli"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	apply "github.com/configbutler/slipstream/pkg/generated/applyconfiguration/configbutler/v1alpha1"
 )
@@ -55,7 +56,7 @@ func newEnvironment(streams genericiooptions.IOStreams, config genericclioptions
 	flags.StringSliceVar(&e.branch, "branch", nil,
 		"Make an environment of the type Branch with these workloads only, such as deployment/web. It keeps changes that are made to\n"+
 			"them in the target namespace. Can be repeated.")
-	flags.DurationVar(&e.ttl, "ttl", 0, "Time after which the environment is deleted, such as 72h. 0 means never.")
+	cli.DurationVar(flags, &e.ttl, "ttl", 0, "Time after which the environment is deleted, such as 72h or 7d. 0 means never.")
 	e.addFlags(command)
 	return command
 }

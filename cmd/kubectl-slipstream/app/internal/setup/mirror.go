@@ -65,6 +65,11 @@ func (m *mirror) run(ctx context.Context, folderGiven bool) error {
 	if err := m.complete(namespace, folderGiven); err != nil {
 		return err
 	}
+	m.rename = "give the objects another name with --name, and the mirror another folder with --folder"
+	m.needs = append(m.needs, m.needsTypes("--types", m.types))
+	if m.secret != "" {
+		m.needs = append(m.needs, needsSecret("--secret", namespace, m.secret, m.keys()))
+	}
 	next := fmt.Sprintf("kubectl wait gitrepoconfig/%[1]s gitdestination/%[1]s watchrule/%[1]s -n %[2]s --for=condition=Ready", m.name, namespace)
 	return m.create(ctx, next, m.repository(namespace), m.destination(namespace), m.rule(namespace))
 }
@@ -87,6 +92,14 @@ func (m *mirror) complete(namespace string, folderGiven bool) error {
 		return errors.New("--name is missing: the last part of --to cannot be the name of an object")
 	}
 	return nil
+}
+
+// keys returns the arguments of kubectl that set the keys of the Secret.
+func (m *mirror) keys() string {
+	if isSSH(m.url) {
+		return "--from-file=ssh-privatekey=KEYFILE --from-file=known_hosts=KNOWN_HOSTS"
+	}
+	return "--from-literal=username=NAME --from-literal=password=TOKEN"
 }
 
 func (m *mirror) repository(namespace string) manifest {

@@ -59,9 +59,11 @@ func (p *pipeline) run(ctx context.Context, name string) error {
 		if !qualified {
 			return fmt.Errorf("--secret is %q: write NAMESPACE/NAME", p.secret)
 		}
+		p.needs = append(p.needs, needsSecret("--secret", namespace, secret, "--from-literal=token=TOKEN"))
 		sink.WithSecretRef(apply.NamespacedObjectReference().WithNamespace(namespace).WithName(secret))
 	}
 	spec := apply.SyncPipelineSpec().WithSinks(apply.PipelineSink().WithName(name).WithHTTP(sink))
+	p.needs = append(p.needs, p.needsTypes("--types", p.types))
 	if len(p.types) > 0 {
 		spec.WithInstances(apply.InstanceSource().WithResources(p.types...))
 	}
