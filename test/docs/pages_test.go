@@ -19,6 +19,7 @@ const (
 	tourPage          = "docs/tour.md"
 	installPage       = "docs/install.md"
 	upgradePage       = "docs/upgrading.md"
+	firstStepsPage    = "docs/first-steps.md"
 	notificationsPage = "docs/notifications.md"
 	// installHeading is the heading of the README after which it describes the installation. The part before is about the demo.
 	installHeading = "## Install it into a cluster"
@@ -42,7 +43,7 @@ func runnable() []string {
 		"docs/kinds/environmentdependency.md",
 		"docs/kinds/syncpipeline.md",
 		"docs/kinds/notificationsink.md",
-		"docs/first-steps.md",
+		firstStepsPage,
 		"docs/secrets.md",
 		"docs/gitops.md",
 		"docs/permissions.md",
@@ -81,7 +82,7 @@ func TestPages(t *testing.T) {
 	r.setenv(t, cluster.Environ()...)
 	r.operator = &operator{cluster: cluster}
 	r.setenv(t, "GIT_PASSWORD=any", "GIT_IN_PODS="+cluster.Env(devcluster.EnvGitURL),
-		"DEV_DIR="+clusterFolder(cluster),
+		"CLUSTER_DIR="+clusterFolder(cluster),
 		"PATH="+strings.Join([]string{
 			filepath.Join(root, "test/docs/testdata/bin"), filepath.Join(root, "bin"),
 			filepath.Dir(cluster.Env(devcluster.EnvKubectl)), filepath.Dir(sopstest.Command(t)),
