@@ -47,12 +47,15 @@ type waitingTimes struct {
 }
 
 // dropLate drops facts that arrived after the usual time and may be about a later request: reviews, and facts without a uid about requests
-// that may have begun after the event, as the clocks of API servers differ from ours by up to clockSkew. Facts about the very state of the
-// object, or the deletion of its uid, are never too late.
+// that may have begun after the event, as the clocks of API servers differ from ours by up to clockSkew. A fact is sent when its request has
+// ended, so one without a uid is as much later as its request took: the deletion of a large collection takes seconds. Facts about the very
+// state of the object, or the deletion of its uid, are never too late.
 func (e *evidence) dropLate() {
 	inTime := func(k *storedFact) bool { return !k.arrived.After(e.times.usual) }
+	begunInTime := func(k *storedFact) bool { return !k.arrived.Add(k.Begun.Sub(k.ended())).After(e.times.usual) }
+	begunBefore := func(k *storedFact) bool { return !k.Begun.Add(clockSkew).After(e.pending.arrived) }
 	e.attempts = filter(e.attempts, inTime)
-	e.named = filter(e.named, func(k *storedFact) bool { return inTime(k) || !k.Begun.Add(clockSkew).After(e.pending.arrived) })
+	e.named = filter(e.named, func(k *storedFact) bool { return begunInTime(k) || begunBefore(k) })
 	e.deletions = filter(e.deletions, func(k *storedFact) bool { return k.Signal == Audit || inTime(k) })
 }
 

@@ -25,6 +25,18 @@ func TestLaterRequests(t *testing.T) {
 			fact.UID, fact.Name, fact.Collection = "", "", &Collection{}
 			return fact
 		}},
+		"a deletion of a large collection that began with the change": {late: true, operation: deleted, later: func(change Event) Fact {
+			fact := factOf("bob", Audit, deleted, change)
+			fact.UID, fact.Name, fact.Collection = "", "", &Collection{}
+			fact.Begun = fact.Begun.Add(-900 * time.Millisecond)
+			return fact
+		}},
+		"a deletion of a large collection that began later": {operation: deleted, later: func(change Event) Fact {
+			fact := factOf("bob", Audit, deleted, change)
+			fact.UID, fact.Name, fact.Collection = "", "", &Collection{}
+			fact.Begun = fact.Begun.Add(-500 * time.Millisecond)
+			return fact
+		}},
 		"a fact without uid": {operation: update, later: func(change Event) Fact {
 			fact := factOf("bob", Audit, update, change)
 			nameOnly(&fact)
@@ -33,13 +45,13 @@ func TestLaterRequests(t *testing.T) {
 		"a deletion of a collection by an API server whose clock is behind": {operation: deleted, later: func(change Event) Fact {
 			fact := factOf("bob", Audit, deleted, change)
 			fact.UID, fact.Name, fact.Collection = "", "", &Collection{}
-			fact.Begun = fact.Begun.Add(-950 * time.Millisecond)
+			fact.Begun, fact.Ended = fact.Begun.Add(-950*time.Millisecond), fact.Ended.Add(-950*time.Millisecond)
 			return fact
 		}},
 		"a fact without uid of an API server whose clock is behind": {operation: update, later: func(change Event) Fact {
 			fact := factOf("bob", Audit, update, change)
 			nameOnly(&fact)
-			fact.Begun = fact.Begun.Add(-950 * time.Millisecond)
+			fact.Begun, fact.Ended = fact.Begun.Add(-950*time.Millisecond), fact.Ended.Add(-950*time.Millisecond)
 			return fact
 		}},
 		"a review": {operation: update, later: func(change Event) Fact {
