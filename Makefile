@@ -23,7 +23,9 @@ RACE := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 TEST_TIMEOUT ?= 60m
 # go test does not run vet, which would take minutes: make verify does. Compilers and tests collect garbage less often than by
 # default, which saves a sixth of their CPU.
-TEST = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)' go test -vet=off -timeout $(TEST_TIMEOUT)
+TEST_FLAGS = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)'
+PLAIN_FLAGS = CGO_ENABLED=0 $(TEST_FLAGS)
+TEST = $(TEST_FLAGS) go test -vet=off -timeout $(TEST_TIMEOUT)
 PLAIN_TEST = CGO_ENABLED=0 $(TEST)
 # The container images: which, their architectures, the output folder, and where to push the server's (REPOSITORY:TAG; nothing is pushed if
 # empty). That of the page is pushed to REPOSITORY-dashboard:TAG.
@@ -170,8 +172,8 @@ test-unit: ## Run the unit tests of all packages, including those that kill a pr
 	$(TEST) $(RACE) -p '$(PACKAGES)' $(LONGEST) $$(printf '%s\n' "$$all" | grep -vxF "$$sequential")
 	$(PLAIN_TEST) -p '$(PACKAGES)' $(SEQUENTIAL)
 	$(PLAIN_TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
-	go test -C test/alerts -count=1 ./...
-	go test -C hack/image -count=1 ./...
+	$(PLAIN_FLAGS) go test -C test/alerts -count=1 ./...
+	$(PLAIN_FLAGS) go test -C hack/image -count=1 ./...
 
 # Tests that start programs are never cached: go test does not see what these read, such as the chart and the server's sources, and
 # with -trimpath their own programs are the same in every clone.
@@ -193,8 +195,11 @@ PARTNERS = ./test/partners/...
 
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
-	@# Building them beside tests would take minutes of their time.
+	@# Compiling beside tests would take minutes of their time, and some packages twice.
 	@for tool in cosign crane helm hugo; do bin/dev tool "$$tool" > /dev/null || exit 1; done
+	@$(PLAIN_FLAGS) go list -export -deps ./cmd/... > /dev/null
+	@$(TEST_FLAGS) go list -export -deps $(RACE) ./cmd/... > /dev/null
+	@$(PLAIN_FLAGS) $(MAKE) --silent image IMAGE_ARCHES="$$(go env GOARCH)" IMAGE_OUTPUT=bin/image-of-tests IMAGE_PUSH=
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \

@@ -21,7 +21,7 @@ type Replacement struct {
 }
 
 // Variant builds a program of the module with some texts of its source replaced, such as another version, and returns its path. It is built
-// in folder; the source stays as it is.
+// in folder, without cgo, like the programs of the image and of most tests, so that their compiled packages are used; the source stays as it is.
 func Variant(ctx context.Context, root, path, folder string, replacements ...Replacement) (string, error) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for i, each := range replacements {
@@ -51,5 +51,8 @@ func Variant(ctx context.Context, root, path, folder string, replacements ...Rep
 		return "", err
 	}
 	program := filepath.Join(folder, filepath.Base(path))
-	return program, goBuild(ctx, root, program, "./"+path, "-overlay="+list)
+	if _, err := runGoWith(ctx, root, []string{"CGO_ENABLED=0"}, "build", "-o", program, "-overlay="+list, "./"+path); err != nil {
+		return "", fmt.Errorf("failed to build a variant of %s: %w", path, err)
+	}
+	return program, nil
 }
