@@ -33,7 +33,7 @@ func (b *built) testPage(t *testing.T) {
 			t.Errorf("%s prints\n%swant\n%s\n%s", found[1], output, b.version, head)
 		}
 	}
-	if ran["cosign"] < 6 || ran["sha256sum"] != 1 || ran["jq"] != 1 {
+	if ran["cosign"] < 6 || ran["sha256sum"] != 2 || ran["jq"] != 1 {
 		t.Errorf("the page has the commands %v", ran)
 	}
 }
