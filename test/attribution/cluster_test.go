@@ -140,6 +140,8 @@ type mirror struct {
 	*testCluster
 	*mirrortest.Mirror
 	writeLog writeLog
+	// unanswered is how many changes kube-apiserver had made without a response to their review when the mirror was made.
+	unanswered int
 }
 
 // newMirror creates a namespace with mirrored resources.
@@ -148,7 +150,25 @@ func (s *testCluster) newMirror(t *testing.T, namespace string, resources ...str
 	m := &mirror{testCluster: s, Mirror: s.NewMirror(t, namespace, "granularity: PerChange", "secrets: AsIs")}
 	m.Watch(t, "all", resources...)
 	m.Settled(t)
+	m.unanswered = s.unansweredReviews(t)
 	return m
+}
+
+// unansweredReviews returns how many changes kube-apiserver has made without a response to their review, because it took longer than the
+// webhook's timeout. That happens on a busy machine.
+func (s *testCluster) unansweredReviews(t *testing.T) int {
+	t.Helper()
+	metrics, err := s.admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := mirrortest.Sum(string(metrics), func(series string) bool {
+		return strings.HasPrefix(series, mirrortest.ReviewCount("fail_open_count"))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(sum)
 }
 
 // writeLog has the author of each resourceVersion, from the responses of the API server.

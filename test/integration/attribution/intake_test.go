@@ -26,6 +26,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // deadline is longer than any wait of these tests on a busy machine.
@@ -162,24 +163,15 @@ func (s *intake) cutOff(t *testing.T) float64 {
 }
 
 // reviewMetric returns the sum of one of kube-apiserver's metrics about the webhook.
-func (s *intake) reviewMetric(t *testing.T, name string) (sum float64) {
+func (s *intake) reviewMetric(t *testing.T, name string) float64 {
 	t.Helper()
 	metrics, err := s.objects.Read(t.Context(), "/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	prefix := "apiserver_admission_webhook_" + name + `{name="attribution.configbutler.ai",`
-	// A regular expression would take seconds for megabytes of metrics.
-	for line := range strings.Lines(metrics) {
-		if !strings.HasPrefix(line, prefix) {
-			continue
-		}
-		_, text, _ := strings.Cut(strings.TrimSpace(line), "} ")
-		value, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum += value
+	sum, err := mirrortest.Sum(metrics, func(series string) bool { return strings.HasPrefix(series, mirrortest.ReviewCount(name)) })
+	if err != nil {
+		t.Fatal(err)
 	}
 	return sum
 }
