@@ -140,8 +140,8 @@ type mirror struct {
 	*testCluster
 	*mirrortest.Mirror
 	writeLog writeLog
-	// unanswered is how many changes kube-apiserver had made without a response to their review when the mirror was made.
-	unanswered int
+	// unansweredBefore is the result of allUnansweredReviews when the mirror was made.
+	unansweredBefore int
 }
 
 // newMirror creates a namespace with mirrored resources.
@@ -150,21 +150,25 @@ func (s *testCluster) newMirror(t *testing.T, namespace string, resources ...str
 	m := &mirror{testCluster: s, Mirror: s.NewMirror(t, namespace, "granularity: PerChange", "secrets: AsIs")}
 	m.Watch(t, "all", resources...)
 	m.Settled(t)
-	m.unanswered = s.unansweredReviews(t)
+	m.unansweredBefore = s.allUnansweredReviews(t)
 	return m
 }
 
-// unansweredReviews returns how many changes kube-apiserver has made without a response to their review, because it took longer than the
-// webhook's timeout. That happens on a busy machine.
-func (s *testCluster) unansweredReviews(t *testing.T) int {
+// unansweredReviews returns how many changes kube-apiserver has made since the mirror was made without a response to their review, because
+// it took longer than the webhook's timeout. That happens on a busy machine.
+func (m *mirror) unansweredReviews(t *testing.T) int {
+	t.Helper()
+	return m.allUnansweredReviews(t) - m.unansweredBefore
+}
+
+// allUnansweredReviews returns how many changes kube-apiserver has made without a response to their review.
+func (s *testCluster) allUnansweredReviews(t *testing.T) int {
 	t.Helper()
 	metrics, err := s.admin.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := mirrortest.Sum(string(metrics), func(series string) bool {
-		return strings.HasPrefix(series, mirrortest.ReviewCount("fail_open_count"))
-	})
+	sum, err := mirrortest.ReviewMetric(string(metrics), "fail_open_count")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func (s *intake) reviewMetric(t *testing.T, name string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sum, err := mirrortest.Sum(metrics, func(series string) bool { return strings.HasPrefix(series, mirrortest.ReviewCount(name)) })
+	sum, err := mirrortest.ReviewMetric(metrics, name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,16 +17,17 @@ func (s *AdminCluster) Counted(ctx context.Context, counter string) (float64, er
 	if err != nil {
 		return 0, err
 	}
-	return Sum(out, func(series string) bool { return series == counter || strings.HasPrefix(series, counter+"{") })
+	return sum(out, func(series string) bool { return series == counter || strings.HasPrefix(series, counter+"{") })
 }
 
-// ReviewCount is the prefix of the series of one of kube-apiserver's metrics about the webhook that receives changes.
-func ReviewCount(name string) string {
-	return "apiserver_admission_webhook_" + name + `{name="attribution.configbutler.ai",`
+// ReviewMetric returns the sum of one of kube-apiserver's metrics about the webhook that receives changes, such as fail_open_count.
+func ReviewMetric(metrics, name string) (float64, error) {
+	prefix := "apiserver_admission_webhook_" + name + `{name="attribution.configbutler.ai",`
+	return sum(metrics, func(series string) bool { return strings.HasPrefix(series, prefix) })
 }
 
-// Sum returns the sum of some series in metrics of a program.
-func Sum(metrics string, isSummed func(series string) bool) (sum float64, err error) {
+// sum returns the sum of some series in metrics of a program.
+func sum(metrics string, isSummed func(series string) bool) (total float64, err error) {
 	// A regular expression would take seconds for megabytes of metrics.
 	for line := range strings.Lines(metrics) {
 		end := strings.LastIndexByte(line, ' ')
@@ -37,7 +38,7 @@ func Sum(metrics string, isSummed func(series string) bool) (sum float64, err er
 		if err != nil {
 			return 0, fmt.Errorf("failed to read %s: %w", line[:end], err)
 		}
-		sum += n
+		total += n
 	}
-	return sum, nil
+	return total, nil
 }
