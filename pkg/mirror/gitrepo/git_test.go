@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // repository is a bare repository, created by the git command.
@@ -28,6 +29,10 @@ type repository struct {
 func newRepository(t *testing.T) repository {
 	t.Helper()
 	r := repository{t: t, path: filepath.Join(t.TempDir(), "repository.git")}
+	// Git can still write to the repository after a push was canceled.
+	t.Cleanup(func() {
+		testkit.Eventually(t, "the repository can be removed", func() error { return os.RemoveAll(r.path) })
+	})
 	run(t, "", "git", "init", "--quiet", "--bare", "--initial-branch=main", r.path)
 	r.git("config", "http.receivepack", "true")
 	r.git("config", "uploadpack.allowFilter", "true")
