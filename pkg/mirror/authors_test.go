@@ -131,17 +131,18 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 			s.stop()
 			before := s.mustRun("rev-parse", "main")
 			r.followed = make(chan struct{})
-			audited := func(operation v1alpha1.Operation, user, name string) attribution.Fact {
+			audited := func(operation v1alpha1.Operation, user, name string, begun time.Time) attribution.Fact {
 				return attribution.Fact{
 					ID: name, Signal: attribution.Audit, Operation: operation, Resource: "configmaps", Namespace: "shop", Name: name, UID: types.UID(name),
-					After: s.cluster.get(configMap(name)).GetResourceVersion(), Begun: time.Now(),
+					After: s.cluster.get(configMap(name)).GetResourceVersion(), Begun: begun,
 					Ended: time.Now(), Actor: attribution.Actor{Username: user},
 				}
 			}
-			facts := []attribution.Fact{audited(v1alpha1.OperationDelete, "ann", "gone")}
+			facts := []attribution.Fact{audited(v1alpha1.OperationDelete, "ann", "gone", time.Now())}
 			s.cluster.remove(configMap("gone"))
 			s.cluster.put(configMap("changed"), "2")
 			for name, user := range map[string]string{"new-ann": "ann", "new-bob": "bob", "new": ""} {
+				begun := time.Now()
 				s.cluster.put(configMap(name), "1", func(object *unstructured.Unstructured) {
 					object.SetUID(types.UID(name))
 					written := metav1.Now()
@@ -150,7 +151,7 @@ func TestComparisonsNameWhomTheAuditKnows(t *testing.T) {
 					})
 				})
 				if user != "" {
-					facts = append(facts, audited(v1alpha1.OperationCreate, user, name))
+					facts = append(facts, audited(v1alpha1.OperationCreate, user, name, begun))
 				}
 			}
 			s.cluster.beforeList(func() { r.publish(facts...) })

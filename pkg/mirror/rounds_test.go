@@ -63,7 +63,7 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 	r.followed = make(chan struct{})
 	var facts []attribution.Fact
 	put := func(user string, o outbox.Object) {
-		uid := types.UID(o.Resource + "-" + o.Name)
+		uid, begun := types.UID(o.Resource+"-"+o.Name), time.Now()
 		s.cluster.put(o, "1", func(object *unstructured.Unstructured) {
 			object.SetUID(uid)
 			object.SetManagedFields([]metav1.ManagedFieldsEntry{
@@ -73,7 +73,7 @@ func TestSeedOfSeveralTypesHasACommitForEachAuthor(t *testing.T) {
 		facts = append(facts, attribution.Fact{
 			ID: string(uid), Signal: attribution.Audit, Operation: v1alpha1.OperationCreate,
 			Resource: o.Resource, Namespace: o.Namespace, Name: o.Name, UID: uid,
-			After: s.cluster.get(o).GetResourceVersion(), Begun: time.Now(), Ended: time.Now(), Actor: attribution.Actor{Username: user},
+			After: s.cluster.get(o).GetResourceVersion(), Begun: begun, Ended: time.Now(), Actor: attribution.Actor{Username: user},
 		})
 	}
 	put("ann", configMap("ann"))
