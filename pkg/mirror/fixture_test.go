@@ -279,7 +279,10 @@ func (s *fixture) runWith(stdin string, arguments ...string) (string, error) {
 	command := exec.CommandContext(context.WithoutCancel(s.t.Context()), "git", arguments...)
 	command.Dir, command.Stdin = filepath.Join(s.git.root, "shop.git"), strings.NewReader(stdin)
 	command.Env = append(os.Environ(), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com")
+		"GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@example.com", "GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@example.com",
+		// A push of the server can hold the lock of a reference.
+		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.filesRefLockTimeout", "GIT_CONFIG_VALUE_0=60000",
+		"GIT_CONFIG_KEY_1=core.packedRefsTimeout", "GIT_CONFIG_VALUE_1=60000")
 	out, err := command.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, out)

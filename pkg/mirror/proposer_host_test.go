@@ -57,7 +57,7 @@ func TestOthersArePushedWhileTheHostHangs(t *testing.T) {
 // TestHostHangs checks that a request to the host ends, that the condition says why, and that the pull request follows once the host
 // responds again. The branch has all changes meanwhile.
 func TestHostHangs(t *testing.T) {
-	p := newProposing(t, githosttest.GitHub, func(s *fixture) { s.hostPatience = time.Second })
+	p := newProposing(t, githosttest.GitHub, func(s *fixture) { s.hostPatience = 5 * time.Second })
 	p.cluster.put(configMap("a"), "1")
 	p.proposed(1, 1)
 	p.api.Hang()

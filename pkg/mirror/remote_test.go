@@ -105,7 +105,7 @@ func TestRemoteDownAtTheStart(t *testing.T) {
 
 func TestRemoteThatDoesNotRespond(t *testing.T) {
 	var silent atomic.Bool
-	s := newFixture(t, func(s *fixture) { s.requestTimeout = 5 * time.Second })
+	s := newFixture(t, func(s *fixture) { s.requestTimeout = 10 * time.Second })
 	s.idle()
 	silent.Store(true)
 	s.git.guard(func(_ http.ResponseWriter, r *http.Request) bool {
@@ -116,7 +116,7 @@ func TestRemoteThatDoesNotRespond(t *testing.T) {
 	})
 	s.cluster.put(configMap("a"), "1")
 	ready := s.waitReady("main", v1alpha1.ReasonRepositoryUnreachable)
-	if !strings.Contains(ready.Message, "has not answered within 5s") {
+	if !strings.Contains(ready.Message, "has not answered within 10s") {
 		t.Errorf("message = %q", ready.Message)
 	}
 	silent.Store(false)

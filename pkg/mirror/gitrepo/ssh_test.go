@@ -126,7 +126,7 @@ func (s *sshServer) handle(connection net.Conn) {
 func (s *sshServer) execute(channel ssh.Channel, line string) {
 	command := exec.Command("sh", "-c", line)
 	command.Stdout, command.Stderr = channel, channel.Stderr()
-	command.WaitDelay = time.Second
+	command.WaitDelay = time.Minute
 	input, err := command.StdinPipe()
 	if err != nil {
 		return
