@@ -6,6 +6,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"time"
 
@@ -59,7 +60,8 @@ func TestControllersRunOnFilledCaches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go types.Run(ctx)
+		var following sync.WaitGroup
+		following.Go(func() { types.Run(ctx) })
 		if !types.WaitForSync(ctx) {
 			t.Fatal("the types are not known")
 		}
@@ -74,5 +76,6 @@ func TestControllersRunOnFilledCaches(t *testing.T) {
 		if err := <-ended; err != nil && !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+		following.Wait()
 	}
 }

@@ -122,7 +122,7 @@ func TestOneDigestAWindow(t *testing.T) {
 // and that what happens meanwhile is in the next one.
 func TestRetry(t *testing.T) {
 	s := newFixture(t, newSink(), record("run", failed))
-	busy := delivery.Result{Outcome: delivery.Retry, Message: "429 Too Many Requests", RetryAfter: 5 * time.Minute}
+	busy := delivery.Result{Outcome: delivery.Retry, Message: "429 Too Many Requests", RetryAfter: 15 * time.Minute}
 	s.inbox.next(busy, busy)
 	s.start()
 	s.receives("Failed teams/alice")

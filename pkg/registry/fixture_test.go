@@ -20,6 +20,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler"
 	"github.com/configbutler/slipstream/pkg/registry"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/registrytest"
 )
 
@@ -32,7 +33,7 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 func newStorage(t *testing.T, change ...func(*registry.Config)) *registry.Storage {
 	t.Helper()
 	return registrytest.NewStorage(t, nil, func(config *registry.Config, _ clientv3.KV) {
-		config.Clock = testingclock.NewFakePassiveClock(noon)
+		config.Clock, config.WaitTimeout = testingclock.NewFakePassiveClock(noon), testkit.Timeout
 		for _, each := range change {
 			each(config)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/access/egress"
 	"github.com/configbutler/slipstream/pkg/pipeline/delivery"
 	"github.com/configbutler/slipstream/pkg/pipeline/format"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // bundle returns the CA bundle of a server.
@@ -135,8 +136,12 @@ func TestEndlessHandshake(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
+	if err := listener.(*net.TCPListener).SetDeadline(time.Now().Add(testkit.Timeout)); err != nil {
+		t.Fatal(err)
+	}
 	s := newFixture(t)
-	s.spec.URL, s.spec.Timeout = "https://"+listener.Addr().String(), &metav1.Duration{Duration: 50 * time.Millisecond}
+	// Long enough to connect on a busy machine.
+	s.spec.URL, s.spec.Timeout = "https://"+listener.Addr().String(), &metav1.Duration{Duration: 2 * time.Second}
 	sink := s.sink()
 	for range 3 {
 		if got := s.deliver(sink); got.Outcome != format.Retry {

@@ -7,12 +7,14 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	metadatafake "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/configbutler/slipstream/pkg/serving/certificates"
 	"github.com/configbutler/slipstream/test/testkit"
@@ -91,6 +93,12 @@ func TestChangesEndIdling(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	w := c.watched(t, nil)
+	// The watches of a fake client do not send deletions from before they began.
+	testkit.EventuallyTrue(t, "the watch has begun", func() bool {
+		return slices.ContainsFunc(w.client.Actions(), func(action clienttesting.Action) bool {
+			return action.Matches("watch", watchedServices.Resource)
+		})
+	})
 	objects := w.client.Resource(watchedServices)
 	if err := objects.Delete(t.Context(), certificates.APIServiceName, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

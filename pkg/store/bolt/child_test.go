@@ -37,7 +37,7 @@ func runInChild(t *testing.T, test func()) {
 	}
 	var output []byte
 	var err error
-	for range 3 { // A defect fails each time.
+	for range 10 { // A defect fails each time.
 		child := exec.CommandContext(t.Context(), os.Args[0], arguments...)
 		child.Env = append(os.Environ(), inChild+"="+t.Name())
 		if output, err = child.CombinedOutput(); err == nil || !strings.Contains(string(output), impatient) {

@@ -93,6 +93,7 @@ func TestLooksThatAreAskedFor(t *testing.T) {
 	clock.Step(time.Second)
 	looked(2)
 	clock.Step(50 * time.Second)
+	looked(2) // It waits for the clock again.
 	for range 10 {
 		fail(apierrors.NewTooManyRequests("storage is (re)initializing", 1), list)
 		fail(storage.ErrStorageNotReady, list)
