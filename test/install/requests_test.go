@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 const (
@@ -33,7 +35,9 @@ type requests struct {
 	// longest is the longest time between two successful requests.
 	longest   time.Duration
 	succeeded int
-	failures  []error
+	// repeated counts the writes that were repeated because kube-apiserver could not complete them.
+	repeated int
+	failures []error
 }
 
 // request reads and writes a GitRepoConfig of a namespace alternately through the aggregator, until stop is called.
@@ -60,7 +64,7 @@ func (r *requests) run(ctx context.Context, client rest.Interface, path string) 
 	defer ticker.Stop()
 	success := time.Now()
 	for number := 0; ctx.Err() == nil; number++ {
-		err := one(ctx, client, path, number)
+		err := one(ctx, client, path, number, func(error) { r.repeated++ })
 		switch {
 		case err == nil:
 			now := time.Now()
@@ -77,14 +81,16 @@ func (r *requests) run(ctx context.Context, client rest.Interface, path string) 
 }
 
 // one reads or writes once. The annotation that it writes is not part of the compared content.
-func one(ctx context.Context, client rest.Interface, path string, number int) error {
+func one(ctx context.Context, client rest.Interface, path string, number int, repeated func(error)) error {
 	ctx, cancel := context.WithTimeout(ctx, requestLimit)
 	defer cancel()
 	if number%2 == 0 {
 		return client.Get().AbsPath(path).Do(ctx).Error()
 	}
 	patch := fmt.Sprintf(`{"metadata": {"annotations": {%q: "%d"}}}`, numberAnnotation, number)
-	return client.Patch(types.MergePatchType).AbsPath(path).Body([]byte(patch)).Do(ctx).Error()
+	return clustertest.Again(func() error {
+		return client.Patch(types.MergePatchType).AbsPath(path).Body([]byte(patch)).Do(ctx).Error()
+	}, repeated)
 }
 
 // stop ends the requests and logs their results.
@@ -92,8 +98,8 @@ func (r *requests) stop(t *testing.T, during string) {
 	t.Helper()
 	r.cancel()
 	<-r.ended
-	t.Logf("%s: %d requests succeeded, %d failed, longest gap %v",
-		during, r.succeeded, len(r.failures), r.longest.Round(time.Millisecond))
+	t.Logf("%s: %d requests succeeded, %d of them repeated, %d failed, longest gap %v",
+		during, r.succeeded, r.repeated, len(r.failures), r.longest.Round(time.Millisecond))
 	if r.succeeded == 0 {
 		t.Errorf("no request succeeded: %v", errors.Join(r.failures[:min(len(r.failures), 3)]...))
 	}

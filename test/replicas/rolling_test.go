@@ -6,7 +6,6 @@ package replicas
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -15,11 +14,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
@@ -140,26 +139,12 @@ type writer struct {
 	repeated atomic.Int64
 }
 
-// again makes a write, and repeats it after a pause, up to twice, if kube-apiserver could not complete it. When the server ends an HTTP/2
-// connection, it names the last request that it carries out. kube-apiserver repeats later ones on another connection, but not those with a
-// body, which it does not keep. They get 503.
+// again makes a write, and repeats it if kube-apiserver could not complete it.
 func (w *writer) again(what string, write func() error) error {
-	var failure error
-	err := wait.ExponentialBackoff(wait.Backoff{Duration: 100 * time.Millisecond, Factor: 3, Steps: 3}, func() (bool, error) {
-		if failure != nil {
-			w.t.Logf("%s: repeated after %v", what, failure)
-			w.repeated.Add(1)
-		}
-		failure = write()
-		if failure != nil && strings.Contains(failure.Error(), "unable to handle the request") {
-			return false, nil
-		}
-		return true, failure
+	return clustertest.Again(write, func(failure error) {
+		w.t.Logf("%s: repeated after %v", what, failure)
+		w.repeated.Add(1)
 	})
-	if wait.Interrupted(err) {
-		return failure
-	}
-	return err
 }
 
 // write creates, updates and reads a GitRepoConfig, and deletes most of them. A create or delete that is repeated succeeds only if the first

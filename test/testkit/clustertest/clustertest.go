@@ -11,12 +11,14 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 )
 
-// stopLimit is the time in which a cluster must stop.
-const stopLimit = 2 * time.Minute
+// stopLimit is the time in which a cluster must stop, longer than its servers have for it.
+const stopLimit = 5 * time.Minute
 
 // Start starts a cluster that is stopped when the test ends; a failure to stop it fails the
 // test. Start sets the folder of the options. Progress is written
@@ -52,6 +54,28 @@ func Plugin(t testing.TB, user devcluster.Kubeconfig) devcluster.Kubectl {
 		t.Fatal(err)
 	}
 	return devcluster.Kubectl{Program: program, User: user}
+}
+
+// Again makes a write, and repeats it after a pause, for twelve seconds at most, while kube-apiserver cannot complete it. When the server
+// ends an HTTP/2 connection, it names the last request that it carries out. kube-apiserver repeats later ones on another connection, but
+// not those with a body, which it does not keep. They get 503. repeated is called before a write is repeated for the first time.
+func Again(write func() error, repeated func(failure error)) error {
+	var failure error
+	err := wait.ExponentialBackoff(wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 8}, func() (bool, error) {
+		first := failure == nil
+		failure = write()
+		if failure == nil || !strings.Contains(failure.Error(), "unable to handle the request") {
+			return true, failure
+		}
+		if first {
+			repeated(failure)
+		}
+		return false, nil
+	})
+	if wait.Interrupted(err) {
+		return failure
+	}
+	return err
 }
 
 // writer writes lines to a test's log.
