@@ -86,17 +86,17 @@ func TestManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=180s")
+	kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=10m")
 
 	for _, manifest := range []string{shopCredentials, rulesOf(mirroredTypes(t, root))} {
 		if _, err := admin.Feed(t.Context(), manifest, "apply", "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	kubectl("wait", "--for=condition=Ready", "--timeout=180s", "-n", "shop",
+	kubectl("wait", "--for=condition=Ready", "--timeout=10m", "-n", "shop",
 		"gitrepoconfig/production", "gitdestination/production", "watchrule/granted", "clusterwatchrule/granted",
 		"watchrule/workloads", "watchrule/claims", "clusterwatchrule/platform")
-	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=180s", "-n", "shop", "gitdestination/production")
+	kubectl("wait", "--for=condition=SecretsEncrypted", "--timeout=10m", "-n", "shop", "gitdestination/production")
 }
 
 // inOrder sorts files so that prerequisites come first.

@@ -81,8 +81,8 @@ func (r *reverser) sameVersion(t *testing.T) {
 	})
 	r.wantRefusal(t)
 
-	r.kubectl(t, "delete", "crd", "-l", "test=reverser", "--timeout=180s")
-	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=180s")
+	r.kubectl(t, "delete", "crd", "-l", "test=reverser", "--timeout=10m")
+	r.kubectl(t, "wait", "--for=delete", "apiservice/"+devcluster.APIServiceName, "--timeout=10m")
 }
 
 // wantRefusal expects helm and slipstream check to report the conflict with the words of the page, and helm to create nothing.
@@ -163,7 +163,7 @@ spec: {destinationRef: {name: mirror}, rules: [{name: all}]}
 		}
 		return err
 	})
-	r.kubectl(t, "delete", "namespace", "both", "--timeout=180s")
+	r.kubectl(t, "delete", "namespace", "both", "--timeout=10m")
 	if out := r.kubectl(t, "get", full, "-A", "-o", "name"); !strings.Contains(out, "/ours") {
 		t.Errorf("WatchRules were deleted with their namespace, unlike the page message: %q", out)
 	}
@@ -218,7 +218,7 @@ func (r *reverser) define(t *testing.T, version string) {
 			Replace(template) + "\n---\n")
 	}
 	r.feed(t, manifests.String(), "apply", "-f", "-")
-	r.kubectl(t, "wait", "crd", "-l", "test=reverser", "--for=condition=Established", "--timeout=180s")
+	r.kubectl(t, "wait", "crd", "-l", "test=reverser", "--for=condition=Established", "--timeout=10m")
 }
 
 // install creates the objects of gitops-reverser, the objects that it mirrors, and the branch as it leaves it.

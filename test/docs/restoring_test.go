@@ -46,7 +46,7 @@ func TestRestoring(t *testing.T) {
 	r.follow(t, mirroring)
 	tree := lost.clone(t)
 	want := canonical(t, lost.Cluster, tree)
-	lost.kubectl(t, "delete", "namespace", "shop", "--timeout=180s")
+	lost.kubectl(t, "delete", "namespace", "shop", "--timeout=10m")
 	r.follow(t, restoring[:len(ofNamespace)-len(mirroring)])
 	sameObjects(t, want, canonical(t, lost.Cluster, tree))
 	lost.findAndPutBack(t, r)
@@ -82,7 +82,7 @@ func (c *mirroredCluster) fill(t *testing.T) {
 	t.Helper()
 	c.kubectl(t, "apply", "-f", "../fidelity/testdata/builtin/namespaces.yaml")
 	c.kubectl(t, "apply", "-f", "../fidelity/testdata/builtin")
-	c.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=180s")
+	c.kubectl(t, "wait", "crd", "--all", "--for=condition=Established", "--timeout=10m")
 	c.kubectl(t, "create", "-f", "../fidelity/testdata/custom/gauges.yaml")
 	c.kubectl(t, "apply", "-f", "testdata/restoring-cluster.yaml")
 }

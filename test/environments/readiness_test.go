@@ -58,7 +58,7 @@ func (s *testCluster) testReadyPods(t *testing.T) {
 	c.dave.Run(t, "label", "pods", "-n", c.target, "--selector=app=api", devcluster.UnreadyLabel+"=true")
 	c.waitForNotReady(t, "alice", "1 of 2 workloads not ready: Deployment api has 0 of 1 ready")
 	c.waitForStatus(t, "alice", "Synced, 1 of 2 workloads not ready")
-	c.dave.Run(t, "delete", "pods", "-n", c.target, "--selector=app=api", "--timeout=180s")
+	c.dave.Run(t, "delete", "pods", "-n", c.target, "--selector=app=api", "--timeout=10m")
 	c.waitForReady(t, "alice", 2)
 
 	const progress = `{"spec":{"progressDeadlineSeconds":%d,"template":{"metadata":{"labels":{%q:%s}}}}}`

@@ -74,8 +74,8 @@ func (s *testCluster) install(t *testing.T) {
 	const argument = "- --namespace=slipstream-system\n"
 	manifest := strings.Replace(string(content), argument, argument+"        - --git-allow-insecure\n", 1)
 	s.Apply(t, manifest)
-	s.Run(t, "rollout", "status", "deployment/slipstream", "--namespace="+devcluster.ServerNamespace, "--timeout=180s")
-	s.Run(t, "wait", "--for=condition=Available", "apiservice/"+devcluster.APIServiceName, "--timeout=180s")
+	s.Run(t, "rollout", "status", "deployment/slipstream", "--namespace="+devcluster.ServerNamespace, "--timeout=10m")
+	s.Run(t, "wait", "--for=condition=Available", "apiservice/"+devcluster.APIServiceName, "--timeout=10m")
 }
 
 // run runs a command of the program on the server's volume, like kubectl exec, and returns its output.

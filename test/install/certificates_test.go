@@ -37,7 +37,7 @@ func (s *testCluster) define(t *testing.T, definitions ...string) {
 		t.Fatalf("definitions = %v, want %v", files, definitions)
 	}
 	s.Run(t, "apply", "--server-side", "-f", strings.Join(files, ","))
-	s.Run(t, "wait", "--for=condition=Established", "-f", strings.Join(files, ","), "--timeout=180s")
+	s.Run(t, "wait", "--for=condition=Established", "-f", strings.Join(files, ","), "--timeout=10m")
 }
 
 // testCertificates changes the source of the server's certificate in a running release with direct admission. The aggregator and the

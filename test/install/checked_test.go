@@ -108,7 +108,7 @@ func (s *testCluster) uninstallInterrupted(t *testing.T) {
 	if left := s.left(t); len(left) != 4 {
 		t.Errorf("objects left in the cluster: %v, want the roles of helm test", left)
 	}
-	s.Run(t, "delete", "namespace", namespace, "--timeout=180s")
+	s.Run(t, "delete", "namespace", namespace, "--timeout=10m")
 	s.Run(t, "delete", "clusterrole,clusterrolebinding", "slipstream-check")
 	if left := s.left(t); len(left) > 0 {
 		t.Errorf("objects left in the cluster: %v", left)

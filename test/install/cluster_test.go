@@ -146,7 +146,7 @@ func (s *testCluster) release(t *testing.T, values ...string) string {
 // releaseBy does the same with another helm or chart.
 func (s *testCluster) releaseBy(t *testing.T, helm, chart string, values ...string) string {
 	t.Helper()
-	arguments := []string{"upgrade", "--install", "slipstream", chart, "--namespace", namespace, "--wait", "--timeout", "3m"}
+	arguments := []string{"upgrade", "--install", "slipstream", chart, "--namespace", namespace, "--wait", "--timeout", "10m"}
 	notes := s.do(t, "", helm, append(arguments, setting(values)...)...)
 	if breakGlass := "kubectl delete apiservice " + devcluster.APIServiceName; !strings.Contains(notes, breakGlass) {
 		t.Errorf("output of helm lacks %q:\n%s", breakGlass, notes)
@@ -167,7 +167,7 @@ func setting(values []string) []string {
 // available waits until the API is available through the aggregator.
 func (s *testCluster) available(t *testing.T) {
 	t.Helper()
-	s.do(t, "", s.Administrator.Program, "wait", "--for=condition=Available", apiService, "--timeout=180s")
+	s.do(t, "", s.Administrator.Program, "wait", "--for=condition=Available", apiService, "--timeout=10m")
 	mirrortest.Eventually(t, "discovery has the kinds", func(ctx context.Context) error {
 		kinds, err := s.Administrator.Run(ctx, "api-resources", "--api-group=configbutler.ai", "--output=name")
 		if err == nil && !strings.Contains(kinds, "gitdestinations") {
@@ -184,7 +184,7 @@ func (s *testCluster) remove(t *testing.T) {
 	for _, rest := range []string{"apiservices,validatingwebhookconfigurations,clusterroles,clusterrolebindings", "roles,rolebindings"} {
 		s.Run(t, "delete", rest, "-l", "app.kubernetes.io/name=slipstream", "-n", "kube-system")
 	}
-	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=180s")
+	s.Run(t, "delete", "namespace", namespace, "--ignore-not-found", "--timeout=10m")
 }
 
 // pods returns the names of the server's Pods.

@@ -123,12 +123,12 @@ func (s *testCluster) fill(t *testing.T, h holdings) *mirror {
 	s.Apply(t, strings.ReplaceAll(manifest, "holdings", name))
 	s.Ready(t, name, "appcatalog/shop")
 	s.Ready(t, "", "clusterwatchrule/"+name)
-	s.Run(t, "wait", "environment/copy", "-n", name, "--for=jsonpath={.status.observedGeneration}=1", "--timeout=180s")
+	s.Run(t, "wait", "environment/copy", "-n", name, "--for=jsonpath={.status.observedGeneration}=1", "--timeout=10m")
 	sync := "/apis/configbutler.ai/v1alpha1/namespaces/" + name + "/environments/copy/sync"
 	if _, err := s.Administrator.Feed(t.Context(), "{}", "create", "--raw", sync, "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
-	s.Run(t, "wait", "environment/copy", "-n", name, "--for=condition=CatalogUpToDate", "--timeout=180s")
+	s.Run(t, "wait", "environment/copy", "-n", name, "--for=condition=CatalogUpToDate", "--timeout=10m")
 	s.Ready(t, "", "syncpipeline/"+name)
 	return m
 }

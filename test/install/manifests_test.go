@@ -26,7 +26,7 @@ func testManifests(t *testing.T, s *testCluster) {
 		s.do(t, "", kubectl, "apply", "--dry-run=client", "-f", "artifacts/install.yaml")
 		s.do(t, "", kubectl, "apply", "-f", "artifacts/install.yaml")
 		s.available(t)
-		s.do(t, "", kubectl, "rollout", "status", "deployment/slipstream", "-n", namespace, "--timeout=180s")
+		s.do(t, "", kubectl, "rollout", "status", "deployment/slipstream", "-n", namespace, "--timeout=10m")
 		s.newMirror(t, "by-kubectl").expectWorking(t)
 		// A second apply must not change fields that the server writes.
 		authority := s.caBundle(t)
@@ -35,8 +35,8 @@ func testManifests(t *testing.T, s *testCluster) {
 			t.Errorf("bundle of the APIService after kubectl apply = %q, want %q", now, authority)
 		}
 
-		s.do(t, "", kubectl, "delete", "-f", "artifacts/install.yaml", "--timeout=180s")
-		s.Run(t, "delete", "namespace", "by-kubectl", "--timeout=180s")
+		s.do(t, "", kubectl, "delete", "-f", "artifacts/install.yaml", "--timeout=10m")
+		s.Run(t, "delete", "namespace", "by-kubectl", "--timeout=10m")
 		s.healthy(t)
 		s.leavesNothing(t, before)
 	})
@@ -87,5 +87,5 @@ func (s *testCluster) healthy(t *testing.T) {
 		t.Errorf("discovery returned %s", kinds)
 	}
 	s.Run(t, "create", "namespace", "short-lived")
-	s.Run(t, "delete", "namespace", "short-lived", "--timeout=180s")
+	s.Run(t, "delete", "namespace", "short-lived", "--timeout=10m")
 }

@@ -27,7 +27,7 @@ func testReplicas(t *testing.T, s *testCluster) {
 	if len(requests.failures) > 0 {
 		t.Errorf("%d requests failed: %v", len(requests.failures), errors.Join(requests.failures[:min(len(requests.failures), 5)]...))
 	}
-	s.Run(t, append([]string{"wait", "--for=delete", "--timeout=180s", "-n", namespace}, before...)...)
+	s.Run(t, append([]string{"wait", "--for=delete", "--timeout=10m", "-n", namespace}, before...)...)
 	m.expectWorking(t)
 }
 

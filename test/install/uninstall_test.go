@@ -53,7 +53,7 @@ func testUninstall(t *testing.T, s *testCluster) {
 // noPods waits until no Pod of the server runs.
 func (s *testCluster) noPods(t *testing.T) {
 	t.Helper()
-	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=180s")
+	s.Run(t, "wait", "pods", "-n", namespace, "-l", "app.kubernetes.io/component=server", "--for=delete", "--timeout=10m")
 }
 
 // stop scales the server down and keeps its API registered.
@@ -61,7 +61,7 @@ func (s *testCluster) stop(t *testing.T) {
 	t.Helper()
 	s.Run(t, "scale", "deployment/slipstream", "-n", namespace, "--replicas=0")
 	s.noPods(t)
-	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=180s")
+	s.Run(t, "wait", apiService, "--for=condition=Available=false", "--timeout=10m")
 }
 
 // uid returns the uid of an object of the server.
@@ -101,6 +101,6 @@ func (s *testCluster) breakGlass(t *testing.T) {
 		return err
 	})
 	s.Run(t, "delete", apiService)
-	s.Run(t, "wait", "namespace/doomed", "--for=delete", "--timeout=180s")
+	s.Run(t, "wait", "namespace/doomed", "--for=delete", "--timeout=10m")
 	s.release(t)
 }

@@ -41,7 +41,7 @@ func (b *built) testInstall(t *testing.T) {
 	container.NeedRoot(t)
 	s := b.newInstallation(t)
 	s.release(t)
-	s.Run(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available", "--timeout=180s")
+	s.Run(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available", "--timeout=10m")
 	s.runHelm(t, "test", "slipstream", "--namespace", devcluster.ServerNamespace)
 
 	s.Run(t, "create", "namespace", "shop")
@@ -50,17 +50,17 @@ func (b *built) testInstall(t *testing.T) {
 	s.Run(t, "create", "secret", "generic", "shop-git", "-n", "shop", "--from-literal=username=mirror", "--from-literal=password=any")
 	s.release(t, `credentials={"shop": ["shop-git"]}`, `catalogs={"namespaces": ["shop"]}`,
 		`environments={"sourceNamespaces": ["shop"], "targetNamespaces": ["shop-alice"]}`)
-	s.Run(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available", "--timeout=180s")
+	s.Run(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available", "--timeout=10m")
 
 	s.use(t, "check")
 	s.use(t, "mirror", "-n", "shop", "--to", "http://"+gitAddress+"/production.git", "--secret", "shop-git", "--apply")
-	s.Run(t, "wait", "gitrepoconfig/production", "gitdestination/production", "watchrule/production", "-n", "shop", "--for=condition=Ready", "--timeout=180s")
+	s.Run(t, "wait", "gitrepoconfig/production", "gitdestination/production", "watchrule/production", "-n", "shop", "--for=condition=Ready", "--timeout=10m")
 	s.Run(t, "create", "deployment", "web", "-n", "shop", "--image=shop/web:1.8")
 	s.mirrored(t, "web.yaml")
 	s.use(t, "catalog", "production", "-n", "teams", "--from", "shop", "--workloads", "deployment/web", "--apply")
-	s.Run(t, "wait", "appcatalog/production", "-n", "teams", "--for=condition=Ready", "--timeout=180s")
+	s.Run(t, "wait", "appcatalog/production", "-n", "teams", "--for=condition=Ready", "--timeout=10m")
 	s.use(t, "environment", "alice", "-n", "teams", "--catalog", "production", "--target", "shop-alice", "--apply")
-	s.Run(t, "wait", "environment/alice", "-n", "teams", "--for=jsonpath={.status.changedWorkloadCount}=1", "--timeout=180s")
+	s.Run(t, "wait", "environment/alice", "-n", "teams", "--for=jsonpath={.status.changedWorkloadCount}=1", "--timeout=10m")
 	s.use(t, "sync", "alice", "-n", "teams")
 	if got := s.Run(t, "get", "deployments", "-n", "shop-alice", "-o", "name"); strings.TrimSpace(got) != "deployment.apps/web" {
 		t.Errorf("the environment has %q", got)
@@ -102,7 +102,7 @@ func (s *installation) release(t *testing.T, values ...string) {
 	t.Helper()
 	arguments := []string{
 		"upgrade", "--install", "slipstream", "oci://" + s.registry + "/team/charts/slipstream", "--version", strings.TrimPrefix(s.version, "v"), "--plain-http",
-		"--namespace", devcluster.ServerNamespace, "--create-namespace", "--wait", "--timeout", "3m",
+		"--namespace", devcluster.ServerNamespace, "--create-namespace", "--wait", "--timeout", "10m",
 		"--set", "image.repository=" + s.registry + "/team/slipstream", "--set", "flags.git-allow-insecure=true",
 	}
 	for _, value := range values {

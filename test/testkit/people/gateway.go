@@ -21,7 +21,7 @@ func (p *Person) InstallGatewayAPI(t testing.TB) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	apply, wait := []string{"apply", "--server-side"}, []string{"wait", "--for=condition=Established", "--timeout=180s"}
+	apply, wait := []string{"apply", "--server-side"}, []string{"wait", "--for=condition=Established", "--timeout=10m"}
 	for _, plural := range []string{"gateways", "grpcroutes", "httproutes", "referencegrants"} {
 		apply = append(apply, "-f", filepath.Join(folder, "config", "crd", "standard", "gateway.networking.k8s.io_"+plural+".yaml"))
 		wait = append(wait, "crd/"+plural+".gateway.networking.k8s.io")
