@@ -89,10 +89,8 @@ func (p *pod) run(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	p.cleanUp()
-	deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
-	defer cancel()
 	if ctx.Err() == nil {
-		p.deleteObject(deleting)
+		p.deleteObject(ctx)
 	}
 }
 
@@ -230,12 +228,18 @@ func (p *pod) cleanUp() {
 	}
 }
 
-// deleteObject deletes the Pod's object.
+// deleteObject deletes the Pod's object, and repeats that until it succeeds or ctx ends. An attempt that has begun is completed.
 func (p *pod) deleteObject(ctx context.Context) {
-	err := p.node.client.CoreV1().Pods(p.object.Namespace).Delete(ctx, p.object.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &p.object.UID},
-	})
-	if err != nil && !apierrors.IsNotFound(err) {
+	_ = wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
+		deleting, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteLimit)
+		defer cancel()
+		err := p.node.client.CoreV1().Pods(p.object.Namespace).Delete(deleting, p.object.Name, metav1.DeleteOptions{
+			GracePeriodSeconds: new(int64), Preconditions: &metav1.Preconditions{UID: &p.object.UID},
+		})
+		if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // A conflict is about another Pod of that name.
+			return true, nil
+		}
 		p.logf("failed to delete the Pod: %v", err)
-	}
+		return false, nil
+	})
 }
