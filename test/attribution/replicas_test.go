@@ -34,7 +34,7 @@ func leaders(t *testing.T, s *testCluster) {
 		}
 	}()
 	m.changesOf(t, "v1/configmaps", "c09", 3)
-	if err := s.StopServer(t.Context(), syscall.SIGKILL, 1); err != nil {
+	if err := s.StopServer(t.Context(), syscall.SIGKILL, s.LeadingReplica(t, 2)); err != nil {
 		t.Fatal(err)
 	}
 	s.OtherLeader(t, s.admin, leader)

@@ -99,9 +99,13 @@ func completesInKubectl(t *testing.T, s *testCluster, user devcluster.Kubectl, p
 	if out := run(kubectl, "__complete", "slipstream", "mirr"); !strings.HasPrefix(out, "mirror") {
 		t.Errorf("commands: %s", out)
 	}
-	if out := run(kubectl, "__complete", "slipstream", "diff", "-n", namespace, "--destination", ""); !strings.HasPrefix(out, "first-steps\n") {
-		t.Errorf("names: %s", out)
-	}
+	mirrortest.Eventually(t, "names are completed", func(context.Context) error { // The plugin gives the server three seconds.
+		out := run(kubectl, "__complete", "slipstream", "diff", "-n", namespace, "--destination", "")
+		if !strings.HasPrefix(out, "first-steps\n") {
+			return errors.New(out)
+		}
+		return nil
+	})
 	if out := run(kubectl, "slipstream", "version"); strings.Count(out, "\n") != 2 {
 		t.Errorf("version: %s", out)
 	}

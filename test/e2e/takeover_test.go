@@ -25,14 +25,8 @@ func TestLeaderEnds(t *testing.T) {
 	write(t, client, "leaders", "first", "first")
 	m.Equal(t, client)
 	m.addTheirs(t)
-	// A single replica becomes the leader, and remains it when the other one starts.
-	stop(t, s, syscall.SIGTERM, 1)
-	s.OtherLeader(t, client, "")
-	if err := s.StartServer(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for leader, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
-		m.endLeader(t, client, leader, signal)
+	for round, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		m.endLeader(t, client, round, signal)
 		if err := s.StartServer(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -43,20 +37,21 @@ func TestLeaderEnds(t *testing.T) {
 }
 
 // endLeader ends the leading replica during changes, and waits until the other one has pushed them.
-func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, leader int, signal syscall.Signal) {
+func (m *mirror) endLeader(t *testing.T, client kubernetes.Interface, round int, signal syscall.Signal) {
 	t.Helper()
 	before, started := m.OtherLeader(t, client, ""), make(chan struct{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for i := range 100 {
-			write(t, client, m.Namespace, fmt.Sprintf("c%02d", i%10), fmt.Sprintf("%d-%d", leader, i))
+			write(t, client, m.Namespace, fmt.Sprintf("c%02d", i%10), fmt.Sprintf("%d-%d", round, i))
 			if i == 30 {
 				close(started)
 			}
 		}
 	}()
 	<-started
+	leader := m.LeadingReplica(t, 2)
 	ended, gone := time.Now(), make(chan error, 1)
 	go func() { gone <- m.StopServer(t.Context(), signal, leader) }()
 	m.OtherLeader(t, client, before)
