@@ -39,10 +39,13 @@ func commonScenarios() []scenario {
 	}
 }
 
+// longestWait is the longest time that changes can wait for facts. On a busy machine these can be late by more than the default.
+const longestWait = "--attribution-max-wait=30s"
+
 // TestBothSignals uses a control plane with audit webhook and admission webhook, as `make dev-up` configures it.
 func TestBothSignals(t *testing.T) {
 	t.Parallel()
-	s := newTestCluster(t, devcluster.Options{Audit: true, Admission: true})
+	s := newTestCluster(t, devcluster.Options{Audit: true, Admission: true, ServerArgs: []string{longestWait}})
 	s.run(t, commonScenarios()...)
 	s.run(t,
 		scenario{"Undisturbed", undisturbed},
@@ -72,7 +75,7 @@ func TestLateAudit(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{Audit: true, APIServerArgs: []string{
 		"--audit-webhook-batch-max-wait=1s", "--audit-webhook-truncate-max-event-size=102400",
-	}, ServerArgs: []string{"--attribution-max-wait=30s"}})
+	}, ServerArgs: []string{longestWait}})
 	s.run(t,
 		scenario{"ConcurrentUpdates", concurrentUpdates},
 		scenario{"SameContent", sameContent},
@@ -88,7 +91,7 @@ func TestReplicas(t *testing.T) {
 	t.Parallel()
 	s := newTestCluster(t, devcluster.Options{
 		Audit: true, Storage: devcluster.StorageEtcd3, Replicas: 2,
-		APIServerArgs: []string{"--audit-webhook-batch-max-wait=1s"}, ServerArgs: []string{"--attribution-max-wait=30s"},
+		APIServerArgs: []string{"--audit-webhook-batch-max-wait=1s"}, ServerArgs: []string{longestWait},
 	})
 	s.run(t, scenario{"Leaders", leaders})
 }

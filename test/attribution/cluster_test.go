@@ -161,6 +161,12 @@ func (m *mirror) unansweredReviews(t *testing.T) int {
 	return m.allUnansweredReviews(t) - m.unansweredBefore
 }
 
+// needsAuthors returns whether each change must name its author.
+func (m *mirror) needsAuthors(t *testing.T) bool {
+	t.Helper()
+	return m.exact || m.unansweredReviews(t) == 0
+}
+
 // allUnansweredReviews returns how many changes kube-apiserver has made without a response to their review.
 func (s *testCluster) allUnansweredReviews(t *testing.T) int {
 	t.Helper()

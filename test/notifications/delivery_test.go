@@ -70,6 +70,9 @@ func (s *testCluster) testRetryAfter(t *testing.T) {
 	}
 }
 
+// deliveryTimeout is after how long the delivery of a message is given up and repeated.
+const deliveryTimeout = 30 * time.Second
+
 // testHangingReceiver has one receiver hang while another gets messages.
 func (s *testCluster) testHangingReceiver(t *testing.T) {
 	const namespace = "hanging"
@@ -85,8 +88,9 @@ func (s *testCluster) testHangingReceiver(t *testing.T) {
 		well.gets(t, "Change ConfigMap "+name)
 	}
 	well.gets(t, "Change ConfigMap first")
-	if requests := hanging.Requests(); len(requests) != 1 {
-		t.Errorf("the receiver that hangs got %d requests", len(requests)) // Then the others did not overtake it.
+	// If it was sent again, the others did not overtake it.
+	if requests := hanging.Requests(); len(requests) > 1 && requests[1].Time.Sub(requests[0].Time) < deliveryTimeout {
+		t.Errorf("the receiver that hangs got %d requests", len(requests))
 	}
 }
 
