@@ -27,6 +27,8 @@ import (
 // commands is a namespace with an object of each kind that a command is about, and the users of the commands.
 type commands struct {
 	*fixture
+	// mirror has the ConfigMaps of the team.
+	mirror *mirrortest.Mirror
 	// program is the path of the plugin.
 	program string
 	// nora has no permissions.
@@ -107,7 +109,7 @@ var commandTable = []commandRow{
 	{line: "mcp", free: true, input: `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"},
 
 	// Catalogs and environments.
-	{line: "status", json: ".items", table: true},
+	{line: "status", given: (*commands).restoredNote, json: ".items", table: true},
 	{line: "status -l team=a --exit-code", golden: "status-exit-code", code: 1},
 	{line: "dashboard --all-namespaces --no-open", code: 5}, // With the permission, it does not end.
 	{line: "diff alice", golden: "diff-environment", code: 1, json: "EnvironmentDiff", wrong: []string{"diff alise"}},
@@ -308,7 +310,8 @@ func (s *testCluster) newCommands(t *testing.T) *commands {
 	t.Cleanup(func() {
 		s.DeleteIfExist(t, "", "pipe/commands", "clusterrolebinding/"+people.Server+"-"+people.Pipelines)
 	})
-	s.NewMirror(t, c.team).Watch(t, "settings", "configmaps")
+	c.mirror = s.NewMirror(t, c.team)
+	c.mirror.Watch(t, "settings", "configmaps")
 	c.mustApply(t, "alice")
 	s.dave.Run(t, "label", "-n", c.team, "envt/alice", "team=a")
 	return c
@@ -320,6 +323,12 @@ func (c *commands) changeNote(t *testing.T) {
 	c.change(t, "note", v1alpha1.ChangeCreate)
 	c.dave.Run(t, "patch", "configmap", "note", "-n", c.team, "-p", `{"data":{"color":"blue"}}`)
 	c.blue = c.change(t, "note", v1alpha1.ChangeUpdate)
+}
+
+// restoredNote waits until what was restored has been pushed.
+func (c *commands) restoredNote(t *testing.T) {
+	c.mirror.Holds(t, c.mirror.ConfigMapPath("note"), "color: blue\n")
+	c.mirror.Settled(t)
 }
 
 // listNotCopied waits until the environment lists what the server does not copy.
