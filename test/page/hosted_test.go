@@ -22,6 +22,7 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
+	"github.com/configbutler/slipstream/test/testkit/controllertest"
 )
 
 const (
@@ -36,7 +37,7 @@ const (
 // hosted is a page for all users, behind oauth2-proxy, which logs them in at an issuer that the API server trusts.
 type hosted struct {
 	cluster *testCluster
-	// origin is the address of the page in the browser, and address where the page itself listens.
+	// origin is the address of the page in the browser, and address where the page itself listens, also after it was stopped.
 	origin, address string
 	folder          string
 	stop            func()
@@ -54,6 +55,11 @@ func oidcFlags(of *issuer, ca string) []string {
 func startHosted(t *testing.T, s *testCluster) *hosted {
 	t.Helper()
 	h := &hosted{cluster: s, folder: t.TempDir()}
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := buildProxy(t, root) // Before ports are chosen, as it takes minutes the first time.
 	authority, err := pki.NewAuthority("page")
 	if err != nil {
 		t.Fatal(err)
@@ -68,8 +74,10 @@ func startHosted(t *testing.T, s *testCluster) *hosted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.address = "127.0.0.1:0" // Once it has an address, it keeps that.
-	proxy := freeAddress(t)
+	proxy := controllertest.FreeAddress(t)
+	for h.address = proxy; h.address == proxy; {
+		h.address = controllertest.FreeAddress(t)
+	}
 	_, port, err := net.SplitHostPort(proxy)
 	if err != nil {
 		t.Fatal(err)
@@ -77,19 +85,8 @@ func startHosted(t *testing.T, s *testCluster) *hosted {
 	h.origin = "https://" + net.JoinHostPort(hostedName, port)
 	h.start(t)
 	t.Cleanup(func() { h.stop() })
-	h.startProxy(t, proxy)
+	h.startProxy(t, root, program, proxy)
 	return h
-}
-
-// freeAddress returns an address on which nothing listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
 }
 
 // start starts the page. It has the kubeconfig of a user without permissions, whose credentials it must not use.
@@ -112,26 +109,26 @@ func (h *hosted) start(t *testing.T) {
 		_ = command.Wait() // It was killed.
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
-	_, address, found := strings.Cut(strings.TrimSpace(line), "Serving "+h.origin+" on ")
-	if !found {
-		t.Fatalf("printed %q: %v", line, err)
+	if want := "Serving " + h.origin + " on " + h.address; strings.TrimSpace(line) != want {
+		t.Fatalf("printed %q, want %q: %v", line, want, err)
 	}
-	h.address = address
+}
+
+// buildProxy returns the path of oauth2-proxy.
+func buildProxy(t *testing.T, root string) (program string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), buildLimit)
+	defer cancel()
+	program, err := programs.OAuth2Proxy.Build(ctx, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }
 
 // startProxy starts oauth2-proxy with the arguments of artifacts/examples/page-proxy.yaml, and the addresses of this test.
-func (h *hosted) startProxy(t *testing.T, address string) {
+func (h *hosted) startProxy(t *testing.T, root, program, address string) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	building, cancel := context.WithTimeout(t.Context(), buildLimit)
-	defer cancel()
-	program, err := programs.OAuth2Proxy.Build(building, root)
-	if err != nil {
-		t.Fatal(err)
-	}
 	h.cluster.issuer.certificate(t, filepath.Join(h.folder, "issuer.crt"))
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	command := exec.CommandContext(ctx, program, append(
@@ -195,8 +192,10 @@ func (s *testCluster) hostedStep(t *testing.T, action string) (any, error) {
 		return s.hosted.origin, nil
 	case "renewals":
 		return s.issuer.renewals(), nil
-	case "restart":
+	case "stop":
 		s.hosted.stop()
+		return nil, nil
+	case "start":
 		s.hosted.start(s.root)
 		return nil, nil
 	}

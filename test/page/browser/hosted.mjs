@@ -74,8 +74,12 @@ export async function renewed(scene) {
 export async function hostedRestarted(scene) {
   const page = await visit(scene, jane);
   await page.getByRole("navigation").getByText("Live").waitFor();
-  await scene.hosted("restart");
-  await page.getByRole("navigation").getByText("Disconnected").waitFor();
+  await scene.hosted("stop"); // It is started only when the tab has noticed.
+  try {
+    await page.getByRole("navigation").getByText("Disconnected").waitFor();
+  } finally {
+    await scene.hosted("start");
+  }
   await page.getByRole("navigation").getByText("Live").waitFor();
   await show(page, screens.Environments);
   await row(environments(page), `${team}/bob`).waitFor();

@@ -90,7 +90,7 @@ export class Scene {
     return this.#step("cut", { cut });
   }
 
-  // hosted asks for something about the hosted page: its address, the number of renewed tokens, or to restart it.
+  // hosted asks for something about the hosted page: its address, the number of renewed tokens, or to stop or start it.
   hosted(action) {
     return this.#step("hosted", { action });
   }
