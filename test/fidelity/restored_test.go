@@ -11,14 +11,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
@@ -159,14 +162,17 @@ func (r *restoration) each(t *testing.T, selected func(*mirroredObject) bool, do
 func (r *restoration) edit(t *testing.T, selected func(*mirroredObject) bool, change func(*editor, context.Context) error) {
 	t.Helper()
 	write := func(ctx context.Context, o *mirroredObject) error {
-		e, err := newEditor(ctx, r.of(o), o)
-		if err != nil {
-			return err
-		}
-		if err := change(e, ctx); err != nil {
-			return err
-		}
-		return e.write(ctx)
+		// A controller may write the object while the changes are tried.
+		return retry.RetryOnConflict(wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 8}, func() error {
+			e, err := newEditor(ctx, r.of(o), o)
+			if err != nil {
+				return err
+			}
+			if err := change(e, ctx); err != nil {
+				return err
+			}
+			return e.write(ctx)
+		})
 	}
 	r.each(t, isNoDefinition, write)
 	r.mirrored(t)
