@@ -9,20 +9,20 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 // deadline is longer than any wait of these tests on a busy machine. An informer that lost its connection may wait for a minute
-// before it retries.
-const deadline = 3 * time.Minute
+// before it retries, and a compaction takes up to twice historyKept.
+const deadline = testkit.Timeout
 
 // testCluster is a cluster with a server, and clients of the administrator.
 type testCluster struct {

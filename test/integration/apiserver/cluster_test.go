@@ -23,7 +23,7 @@ func testNamespaceDeletion(t *testing.T, s *testCluster) {
 	for _, manifest := range []string{repositoryIn(namespace), destinationIn(namespace), ruleIn(namespace), catalogIn(namespace, namespace)} {
 		s.apply(t, manifest)
 	}
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout="+deadline.String())
 	s.Delete(t, "", "namespace/"+namespace)
 	// A record that is written during the deletion is collected by the garbage collector.
 	testkit.EventuallyWithin(t, deadline, "objects are deleted with their namespace", func(context.Context) error {
@@ -38,9 +38,9 @@ func testGarbageCollection(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "garbage")
 	s.Apply(t, repositoryIn(namespace))
 	s.Apply(t, destinationIn(namespace))
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout="+deadline.String())
 	s.Delete(t, namespace, "gd/dest")
-	s.kubectl(t, "wait", "--for=delete", "gds/dest", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=delete", "gds/dest", "-n", namespace, "--timeout="+deadline.String())
 }
 
 // revision returns the resourceVersion of the store.
@@ -82,7 +82,7 @@ func testCrash(t *testing.T, s *testCluster) {
 	}
 	// The lock of the store makes the new process the same leader: it does not wait until its own Lease expires.
 	s.Apply(t, destinationIn(namespace))
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout="+deadline.String())
 }
 
 // restart stops the server with a signal and starts it with the same data.
@@ -105,7 +105,7 @@ func testNamespaceDeletionWithoutServer(t *testing.T, s *testCluster) {
 	if err := s.StartServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.kubectl(t, "wait", "--for=delete", "namespace/"+namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=delete", "namespace/"+namespace, "--timeout="+deadline.String())
 }
 
 // deleteWithoutServer stops the server and deletes a namespace, whose deletion waits for the API.
@@ -116,7 +116,7 @@ func (s *testCluster) deleteWithoutServer(t *testing.T, namespace string, signal
 	}
 	// A change of the APIService triggers an immediate check by the aggregator.
 	s.kubectl(t, "annotate", "apiservice", devcluster.APIServiceName, "deleted="+namespace, "--overwrite")
-	s.kubectl(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available=false", "--timeout=180s")
+	s.kubectl(t, "wait", "apiservice/"+devcluster.APIServiceName, "--for=condition=Available=false", "--timeout="+deadline.String())
 	s.kubectl(t, "delete", "namespace", namespace, "--wait=false")
 	testkit.EventuallyWithin(t, deadline, "the namespace to wait for our API", func(ctx context.Context) error {
 		out, err := s.Try.Field(ctx, "", "namespace/"+namespace, "{.status.conditions[?(@.status=='True')].message}")

@@ -27,8 +27,8 @@ import (
 	"github.com/configbutler/slipstream/test/testkit"
 )
 
-// historyKept is the compaction interval of the server of TestHistory.
-const historyKept = 15 * time.Second
+// historyKept is the compaction interval of the server of TestHistory. It is longer than an informer takes to reconnect on a busy machine.
+const historyKept = time.Minute
 
 // uncached is a kind without a watch cache, which keeps events longer than the store.
 const uncached = "clusterwatchrules"

@@ -82,7 +82,7 @@ func testLifecycle(t *testing.T, s *testCluster) {
 			if out := s.kubectl(t, append(selected, "metadata.name=another")...); out != "" {
 				t.Errorf("selector of another name returned %s", out)
 			}
-			s.kubectl(t, append([]string{"delete", "--timeout=180s"}, at...)...)
+			s.kubectl(t, append([]string{"delete", "--timeout=" + deadline.String()}, at...)...)
 		})
 	}
 }
@@ -91,7 +91,7 @@ func testRecords(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "records")
 	s.apply(t, repositoryIn(namespace))
 	s.apply(t, destinationIn(namespace))
-	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=create", "gds/dest", "-n", namespace, "--timeout="+deadline.String())
 	header, _, _ := strings.Cut(s.kubectl(t, "get", "gds", "-n", namespace), "\n")
 	if got, want := strings.Join(strings.Fields(header), " "), "NAME BRANCH FOLDER COMMIT AGE-OF-COMMIT PENDING OBJECTS STATE"; got != want {
 		t.Errorf("columns = %s, want %s", got, want)
@@ -209,10 +209,10 @@ func testDryRun(t *testing.T, s *testCluster) {
 func testWait(t *testing.T, s *testCluster) {
 	namespace := s.namespace(t, "waiting")
 	s.apply(t, ruleIn(namespace))
-	s.kubectl(t, "wait", "--for=condition=Stalled", "wr/rule", "-n", namespace, "--timeout=180s")
+	s.kubectl(t, "wait", "--for=condition=Stalled", "wr/rule", "-n", namespace, "--timeout="+deadline.String())
 	deleted := make(chan error, 1)
 	go func() {
-		_, err := s.admin.Run(t.Context(), "wait", "--for=delete", "wr/rule", "-n", namespace, "--timeout=180s")
+		_, err := s.admin.Run(t.Context(), "wait", "--for=delete", "wr/rule", "-n", namespace, "--timeout="+deadline.String())
 		deleted <- err
 	}()
 	s.kubectl(t, "delete", "wr", "rule", "-n", namespace)

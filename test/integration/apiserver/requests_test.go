@@ -122,7 +122,7 @@ func testRetry(t *testing.T, s *testCluster) {
 	records := []string{"ss", "-l", "configbutler.ai/catalog=shop", "-n", namespace}
 	waitFor := func(state string, attempts int) {
 		for _, want := range []string{fmt.Sprint("attempts}=", attempts), "state}=" + state} {
-			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=180s"}, records...)...)
+			s.kubectl(t, append([]string{"wait", "--for=jsonpath={.status." + want, "--timeout=" + deadline.String()}, records...)...)
 		}
 	}
 	testkit.EventuallyWithin(t, deadline, "a record", func(ctx context.Context) error {

@@ -35,6 +35,9 @@ const deadline = 2 * time.Minute
 // reviews is the path to which kube-apiserver sends reviews through its own aggregator.
 const reviews = "/apis/configbutler.ai/v1alpha1/admissionreviews"
 
+// badReviews is the start of the line in kube-apiserver's metrics that counts the reviews to which it received the response to a bad request.
+const badReviews = `apiserver_admission_webhook_request_total{code="400",name="attribution.configbutler.ai"`
+
 // ownAudit is an audit policy of the server for requests with facts.
 const ownAudit = `apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -165,15 +168,21 @@ func (s *intake) cutOff(t *testing.T) float64 {
 // reviewMetric returns the sum of one of kube-apiserver's metrics about the webhook.
 func (s *intake) reviewMetric(t *testing.T, name string) float64 {
 	t.Helper()
-	metrics, err := s.objects.Read(t.Context(), "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sum, err := mirrortest.ReviewMetric(metrics, name)
+	sum, err := mirrortest.ReviewMetric(s.metrics(t), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sum
+}
+
+// metrics returns kube-apiserver's metrics.
+func (s *intake) metrics(t *testing.T) string {
+	t.Helper()
+	metrics, err := s.objects.Read(t.Context(), "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return metrics
 }
 
 // requests returns the requests for a path in the server's audit log.
@@ -214,17 +223,23 @@ func (s *intake) testAggregated(t *testing.T) {
 			t.Fatalf("review of %+v, response %+v", user, event.ResponseStatus)
 		}
 	}
+	// A review with this response was cut off only if kube-apiserver has not received the response.
+	if strings.Contains(s.metrics(t), badReviews) {
+		t.Error("kube-apiserver received the response to a bad request")
+	}
 	t.Logf("identity: %+v", events[0].User)
 	for _, event := range s.requests(t, "/audit") {
-		if event.User.Username != devcluster.AuditUser || event.ResponseStatus.Code != http.StatusOK {
+		if event.User.Username != devcluster.AuditUser || !isCutOff(event) && event.ResponseStatus.Code != http.StatusOK {
 			t.Fatalf("events of %+v, response %+v", event.User, event.ResponseStatus)
 		}
 	}
 }
 
-// isCutOff reports whether a client no longer waited for the response to a request.
+// isCutOff reports whether a client no longer waited for the response to a request. If the body was not read by then, the response is a bad
+// request.
 func isCutOff(event auditv1.Event) bool {
-	return event.ResponseStatus == nil || event.ResponseStatus.Code >= http.StatusInternalServerError
+	return event.ResponseStatus == nil || event.ResponseStatus.Code == http.StatusBadRequest ||
+		event.ResponseStatus.Code >= http.StatusInternalServerError
 }
 
 // testOnlyTheAPIServer checks that an administrator cannot send reviews or audit events.

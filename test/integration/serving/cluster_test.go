@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,9 +36,13 @@ import (
 
 const (
 	// deadline is longer than any wait of these tests on a busy machine.
-	deadline = 3 * time.Minute
+	deadline = 10 * time.Minute
 	// longestGap is the maximum time between successful requests of a client. It allows for a busy machine.
-	longestGap = time.Minute
+	longestGap = 3 * time.Minute
+	// requestTimeout is the timeout of a client's request. A request that hangs is followed by others within longestGap.
+	requestTimeout = 20 * time.Second
+	// authoritySecret is the Secret with the server's own authority.
+	authoritySecret = "slipstream-ca"
 	// serverName is the name of the server that kube-apiserver verifies.
 	serverName = "slipstream." + devcluster.ServerNamespace + ".svc"
 )
@@ -44,6 +50,7 @@ const (
 var (
 	repositories = v1alpha1.SchemeGroupVersion.WithResource("gitrepoconfigs")
 	apiServices  = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+	secrets      = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
 // testCluster is a cluster with clients that send requests continuously.
@@ -74,14 +81,13 @@ func newTestCluster(t *testing.T, options devcluster.Options, flags ...string) *
 	}
 }
 
-// kubectl runs a command of the administrator.
-func (s *testCluster) kubectl(t *testing.T, arguments ...string) string {
-	t.Helper()
-	out, err := s.admin.Run(t.Context(), arguments...)
-	if err != nil {
-		t.Fatal(err)
+// deleteAuthority deletes the Secret with the server's own authority, if it exists.
+func (s *testCluster) deleteAuthority(ctx context.Context) error {
+	err := s.objects.Resource(secrets).Namespace(devcluster.ServerNamespace).Delete(ctx, authoritySecret, metav1.DeleteOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	return out
+	return err
 }
 
 // client sends the same request repeatedly.
@@ -104,7 +110,11 @@ func (s *testCluster) startClient(t *testing.T, name string, every time.Duration
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		wait.UntilWithContext(ctx, func(ctx context.Context) { c.record(ctx, request(ctx)) }, every)
+		wait.UntilWithContext(ctx, func(ctx context.Context) {
+			limited, cancel := context.WithTimeout(ctx, requestTimeout)
+			defer cancel()
+			c.record(ctx, request(limited))
+		}, every)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -135,8 +145,6 @@ func (s *testCluster) testAggregator(t *testing.T) {
 	t.Helper()
 	repositories := s.objects.Resource(repositories).Namespace("default")
 	s.startClient(t, "aggregator", 50*time.Millisecond, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, longestGap)
-		defer cancel()
 		_, err := repositories.List(ctx, metav1.ListOptions{})
 		return err
 	})
@@ -214,22 +222,24 @@ func (s *testCluster) waitForAuthority(t *testing.T, authority string) {
 	})
 }
 
-// enough is the minimum number of requests of each client after a change.
-const enough = 25
+// enough is the minimum number of successful requests of each client after a change.
+const enough = 10
 
-// waitForRequests waits until each client has sent more requests.
+// succeeded returns the number of successful requests, and the last failure.
+func (c *client) succeeded() (int, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.sent - c.failed, c.lastFailure
+}
+
+// waitForRequests waits until more requests of each client have succeeded.
 func (s *testCluster) waitForRequests(t *testing.T) {
 	t.Helper()
 	for _, each := range s.clients {
-		sent := func() int {
-			each.mutex.Lock()
-			defer each.mutex.Unlock()
-			return each.sent
-		}
-		before := sent()
-		s.eventually(t, each.name+" to send requests", func(context.Context) error {
-			if sent() < before+enough {
-				return errors.New("not yet")
+		before, _ := each.succeeded()
+		s.eventually(t, "requests of "+each.name+" to succeed", func(context.Context) error {
+			if now, failure := each.succeeded(); now < before+enough {
+				return errors.Join(fmt.Errorf("%d have, want %d", now-before, enough), failure)
 			}
 			return nil
 		})
@@ -262,6 +272,12 @@ func (s *testCluster) expectUninterrupted(t *testing.T, what string) {
 			t.Errorf("%s: server %s has ended: %v", what, pid, err)
 		}
 	}
+}
+
+// apiServerLog returns the log of kube-apiserver.
+func (s *testCluster) apiServerLog() (string, error) {
+	content, err := os.ReadFile(filepath.Join(s.Env(devcluster.EnvControlPlaneLogs), "kube-apiserver.log"))
+	return string(content), err
 }
 
 // serverLog returns the log lines of the servers about certificates.

@@ -165,11 +165,11 @@ func (s *testCluster) rotateFrontProxy(t *testing.T) (former, client pki.Pair) {
 // proxyCertificatesRead returns how many times kube-apiserver has loaded the certificate of the front proxy.
 func (s *testCluster) proxyCertificatesRead(t *testing.T) int {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(s.Env(devcluster.EnvControlPlaneLogs), "kube-apiserver.log"))
+	log, err := s.apiServerLog()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Count(string(content), `"Loaded a new cert/key pair" name="aggregator-proxy-cert::`)
+	return strings.Count(log, `"Loaded a new cert/key pair" name="aggregator-proxy-cert::`)
 }
 
 // trustFrontProxies makes kube-apiserver publish these authorities of front proxies, and waits until it does. kube-apiserver adds
