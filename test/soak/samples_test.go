@@ -16,6 +16,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/store/bolt"
 	"github.com/configbutler/slipstream/test/devcluster"
+	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
 const (
@@ -23,6 +24,8 @@ const (
 	warmUp = 2 * bolt.DefaultCompactionInterval
 	// growth bounds the median of the last third of the samples, as a multiple of that of the first third.
 	growth = 1.3
+	// sampleLimit is the timeout of the requests for a sample. A garbage collection on a busy machine takes long.
+	sampleLimit = 2 * time.Minute
 	// minSamples is the number of samples without which nothing is compared.
 	minSamples = 9
 )
@@ -69,22 +72,29 @@ func (s *samples) take(t *testing.T, cluster *soak) {
 	if taken.memory, err = anonymousMemory(pid); err != nil {
 		t.Error(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), requestLimit)
-	defer cancel()
-	if _, err := cluster.ReadServer(ctx, "/debug/pprof/heap?gc=1"); err != nil {
-		t.Error(err)
-	}
-	for name, to := range map[string]*float64{
-		"go_memstats_heap_alloc_bytes": &taken.heap, "go_goroutines": &taken.goroutines, "process_open_fds": &taken.descriptors,
-	} {
-		if *to, err = cluster.Counted(ctx, name); err != nil {
-			t.Error(err)
-		}
-	}
-	taken.heap /= 1 << 20
+	mirrortest.Eventually(t, "a sample of the server", func(ctx context.Context) error { return taken.read(ctx, cluster) })
 	s.all = append(s.all, taken)
 	t.Logf("at rest: process %s, %.1f MiB, heap %.1f MiB, %.0f goroutines, %.0f descriptors", pid, taken.memory, taken.heap, taken.goroutines,
 		taken.descriptors)
+}
+
+// read reads what the server measures itself.
+func (s *sample) read(ctx context.Context, cluster *soak) error {
+	ctx, cancel := context.WithTimeout(ctx, sampleLimit)
+	defer cancel()
+	if _, err := cluster.ReadServer(ctx, "/debug/pprof/heap?gc=1"); err != nil {
+		return err
+	}
+	for name, to := range map[string]*float64{
+		"go_memstats_heap_alloc_bytes": &s.heap, "go_goroutines": &s.goroutines, "process_open_fds": &s.descriptors,
+	} {
+		var err error
+		if *to, err = cluster.Counted(ctx, name); err != nil {
+			return err
+		}
+	}
+	s.heap /= 1 << 20
+	return nil
 }
 
 // anonymousMemory reads the anonymous resident memory of a process, in MiB.
