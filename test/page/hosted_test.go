@@ -22,7 +22,6 @@ import (
 	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
-	"github.com/configbutler/slipstream/test/testkit/controllertest"
 )
 
 const (
@@ -74,10 +73,9 @@ func startHosted(t *testing.T, s *testCluster) *hosted {
 	if err != nil {
 		t.Fatal(err)
 	}
-	proxy := controllertest.FreeAddress(t)
-	for h.address = proxy; h.address == proxy; {
-		h.address = controllertest.FreeAddress(t)
-	}
+	free := testkit.FreeAddresses(t, 2)
+	proxy := free[0]
+	h.address = free[1]
 	_, port, err := net.SplitHostPort(proxy)
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/controllertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -44,7 +45,7 @@ const (
 
 func newReverser(b *testing.B, s *testCluster) *reverser {
 	b.Helper()
-	health, audit, metrics, redis := controllertest.FreeAddress(b), controllertest.FreeAddress(b), controllertest.FreeAddress(b), newRedis(b)
+	health, audit, metrics, redis := testkit.FreeAddress(b), testkit.FreeAddress(b), testkit.FreeAddress(b), newRedis(b)
 	r := &reverser{
 		AdminCluster: s.AdminCluster, relay: s.relay, redis: redis, namespace: "reverser-" + strings.ToLower(rand.Text()[:8]),
 		audit: target{client: http.DefaultClient, url: "http://" + audit + "/audit-webhook/default"},
@@ -83,7 +84,7 @@ func newRedis(b *testing.B) *controllertest.Controller {
 	if err != nil {
 		b.Fatalf("GitOps Reverser needs Redis, which Debian has in the package redis-server: %v", err)
 	}
-	address := controllertest.FreeAddress(b)
+	address := testkit.FreeAddress(b)
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		b.Fatal(err)

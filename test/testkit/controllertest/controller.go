@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -211,23 +209,4 @@ func (c *Controller) endOfLog() string {
 		return err.Error()
 	}
 	return string(content[max(0, len(content)-shownLog):])
-}
-
-// firstPort and lastPort are below the ports of outgoing connections, so that none takes one between the check and the start of a
-// controller, and below those of development clusters.
-const firstPort, lastPort = 15000, 17999
-
-// FreeAddress returns an address of loopback on which nothing listens.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	for _, offset := range rand.Perm(lastPort - firstPort) {
-		address := fmt.Sprintf("127.0.0.1:%d", firstPort+offset)
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-		if err == nil {
-			_ = listener.Close()
-			return address
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/controllertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
@@ -27,13 +28,13 @@ func Start(t testing.TB, cluster *devcluster.Cluster) *Flux {
 	f := &Flux{Objects: mirrortest.ObjectsOf(t, cluster.Admin())}
 	f.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+Namespace+"}}")
 	source, kustomize := &controllertest.Controller{Name: "source-controller"}, &controllertest.Controller{Name: "kustomize-controller"}
-	storage := controllertest.FreeAddress(t)
+	storage := testkit.FreeAddress(t)
 	source.Flags = []string{"--storage-path=" + t.TempDir(), "--storage-addr=" + storage, "--storage-adv-addr=" + storage}
 	kustomize.Flags = []string{"--no-remote-bases"}
 	for tool, controller := range map[*programs.Tool]*controllertest.Controller{
 		&programs.SourceController: source, &programs.KustomizeController: kustomize,
 	} {
-		health := controllertest.FreeAddress(t)
+		health := testkit.FreeAddress(t)
 		controller.Namespace, controller.Env = Namespace, []string{"RUNTIME_NAMESPACE=" + Namespace}
 		controller.Ready = controllertest.Healthy("http://" + health + "/readyz")
 		controller.Flags = append(controller.Flags, "--health-addr="+health, "--metrics-addr=0")

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -43,7 +42,8 @@ type Server struct {
 // Start starts a Gitea with an administrator and without repositories. The first call builds it, which takes minutes.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	web, ssh := freeAddresses(t)
+	free := testkit.FreeAddresses(t, 2)
+	web, ssh := free[0], free[1]
 	s := &Server{URL: "http://" + web, ssh: ssh}
 	s.Admin = &User{Name: administrator, Password: password(administrator), server: s}
 	s.installed = install(t, settings(web, ssh))
@@ -121,30 +121,4 @@ func (s *Server) hostKey(t testing.TB) string {
 		t.Fatal(err)
 	}
 	return fmt.Sprintf("[%s]:%s %s\n", host, port, strings.TrimSpace(string(key)))
-}
-
-// firstPort and lastPort are below the ports of outgoing connections, so that none has one while Gitea is stopped, and below those of
-// development clusters.
-const firstPort, lastPort = 18000, 19998
-
-// freeAddresses returns two addresses of loopback on which nothing listens.
-func freeAddresses(t testing.TB) (first, second string) {
-	t.Helper()
-	for _, offset := range rand.Perm((lastPort - firstPort) / 2) {
-		port := firstPort + 2*offset
-		first, second = fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
-		if isFree(t, first) && isFree(t, second) {
-			return first, second
-		}
-	}
-	t.Fatal("no ports are free")
-	return "", ""
-}
-
-func isFree(t testing.TB, address string) bool {
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", address)
-	if err == nil {
-		_ = listener.Close()
-	}
-	return err == nil
 }

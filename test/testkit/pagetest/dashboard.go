@@ -5,7 +5,6 @@ package pagetest
 
 import (
 	"context"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -19,8 +18,6 @@ import (
 )
 
 const (
-	// linkLimit is longer than the plugin takes to print a link unless it hangs.
-	linkLimit = time.Minute
 	// columns is more than the length of any line that the plugin prints.
 	columns, rows = 400, 40
 )
@@ -48,7 +45,8 @@ type Dashboard struct {
 // StartDashboard starts the plugin as a user, with more arguments, until the test ends.
 func StartDashboard(t testing.TB, user devcluster.Kubeconfig, arguments ...string) *Dashboard {
 	t.Helper()
-	d := &Dashboard{owner: t, User: user, arguments: arguments}
+	_, port, _ := strings.Cut(testkit.FreeAddress(t), ":")
+	d := &Dashboard{owner: t, User: user, arguments: append([]string{"dashboard", "--no-open", "--port=" + port}, arguments...)}
 	d.start(t)
 	t.Cleanup(func() { d.stop() })
 	return d
@@ -59,7 +57,7 @@ func (d *Dashboard) start(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	screen, terminal := testkit.OpenTerminal(d.owner, columns, rows)
-	command := clustertest.Plugin(t, d.User).Command(ctx, append([]string{"dashboard", "--no-open"}, d.arguments...)...)
+	command := clustertest.Plugin(t, d.User).Command(ctx, d.arguments...)
 	command.Stdin, command.Stdout, command.Stderr = terminal, terminal, terminal
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
@@ -106,8 +104,8 @@ func (d *Dashboard) nextLink(t testing.TB, printed <-chan string) string {
 		return found
 	case text := <-printed:
 		t.Fatalf("the plugin has ended without a link:\n%s", text)
-	case <-time.After(linkLimit):
-		t.Fatalf("the plugin has printed no link within %s", linkLimit)
+	case <-time.After(testkit.Timeout):
+		t.Fatalf("the plugin has printed no link within %s", testkit.Timeout)
 	}
 	return ""
 }
@@ -143,12 +141,5 @@ func (d *Dashboard) Pause(paused bool) error {
 func (d *Dashboard) Restart(t testing.TB) {
 	t.Helper()
 	d.stop()
-	address, err := url.Parse(d.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := d.arguments
-	d.arguments = append(d.arguments[:len(d.arguments):len(d.arguments)], "--port="+address.Port())
 	d.start(t)
-	d.arguments = before
 }
