@@ -3343,7 +3343,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentSpec(ref common.ReferenceC
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "syncWindows define when automatic syncs may begin: while a window of kind Allow is open, or at any time if there is none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.",
+							Description: "syncWindows define when syncs may begin, automatic and requested ones: while a window of kind Allow is open, or at any time if there is none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -9847,7 +9847,7 @@ func schema_pkg_apis_configbutler_v1alpha1_SyncWindow(ref common.ReferenceCallba
 					},
 					"kind": {
 						SchemaProps: spec.SchemaProps{
-							Description: "kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).\n\nPossible enum values:\n - `\"Allow\"` allows them to begin while it is open.\n - `\"Deny\"` prevents them from beginning while it is open.",
+							Description: "kind is Allow (syncs may begin while the window is open) or Deny (they may not).\n\nPossible enum values:\n - `\"Allow\"` allows them to begin while it is open.\n - `\"Deny\"` prevents them from beginning while it is open.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

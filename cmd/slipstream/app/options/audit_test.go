@@ -46,6 +46,7 @@ func TestShippedAuditPolicy(t *testing.T) {
 	}{
 		{"jane", "get", "environments", "secretdiff", auditinternal.LevelMetadata},
 		{"system:apiserver", "get", "environments", "secretdiff", auditinternal.LevelMetadata},
+		{"jane", "get", "gitdestinations", "objects", auditinternal.LevelMetadata},
 		{"jane", "get", "environments", "diff", auditinternal.LevelNone},
 		{"jane", "watch", "syncstatuses", "", auditinternal.LevelNone},
 		{"jane", "create", "environments", "sync", auditinternal.LevelRequest},

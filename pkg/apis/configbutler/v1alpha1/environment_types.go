@@ -110,7 +110,7 @@ type EnvironmentSpec struct {
 	// +optional
 	// +default=10
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
-	// syncWindows define when automatic syncs may begin: while a window of kind Allow is open, or at any time if there is
+	// syncWindows define when syncs may begin, automatic and requested ones: while a window of kind Allow is open, or at any time if there is
 	// none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.
 	// +optional
 	// +listType=map
@@ -275,7 +275,7 @@ type SyncWindow struct {
 	// name identifies the window among those of the environment, and is shown if the window delays a sync. A lower case
 	// RFC 1123 label, such as nightly.
 	Name string `json:"name"`
-	// kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).
+	// kind is Allow (syncs may begin while the window is open) or Deny (they may not).
 	Kind SyncWindowKind `json:"kind"`
 	// schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for
 	// 22:00 from Monday to Friday, or as @daily and the like. At most 512 bytes.

@@ -57,7 +57,7 @@ type EnvironmentSpecApplyConfiguration struct {
 	PinnedRevision *int64 `json:"pinnedRevision,omitempty"`
 	// historyLimit is the number of revisions that a rollback can return to, 1 to 100. Defaults to 10.
 	HistoryLimit *int32 `json:"historyLimit,omitempty"`
-	// syncWindows define when automatic syncs may begin: while a window of kind Allow is open, or at any time if there is
+	// syncWindows define when syncs may begin, automatic and requested ones: while a window of kind Allow is open, or at any time if there is
 	// none, but never while a window of kind Deny is open. Requests with force begin at any time. At most 50.
 	SyncWindows []SyncWindowApplyConfiguration `json:"syncWindows,omitempty"`
 	// ttl is the lifetime of the environment from its creation, as a duration such as 72h. It is then deleted according

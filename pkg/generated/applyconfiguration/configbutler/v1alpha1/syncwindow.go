@@ -18,7 +18,7 @@ type SyncWindowApplyConfiguration struct {
 	// name identifies the window among those of the environment, and is shown if the window delays a sync. A lower case
 	// RFC 1123 label, such as nightly.
 	Name *string `json:"name,omitempty"`
-	// kind is Allow (automatic syncs may begin while the window is open) or Deny (they may not).
+	// kind is Allow (syncs may begin while the window is open) or Deny (they may not).
 	Kind *configbutlerv1alpha1.SyncWindowKind `json:"kind,omitempty"`
 	// schedule defines when the window opens, in the cron syntax of CronJobs with five fields, such as 0 22 * * 1-5 for
 	// 22:00 from Monday to Friday, or as @daily and the like. At most 512 bytes.
