@@ -116,10 +116,8 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	m.registry.services = m.services
 	m.planner = &planner{
 		shared: shared, informers: m.informers, policy: config.Policy, encryption: m.encryption, registry: m.registry,
-		permissions: &permissions{
-			access: shared.Access, resolver: &Resolver{Types: shared.Types, Policy: config.Policy}, reviews: map[types.UID]review{},
-		},
-		streams: m.streams, watches: m.watches, replan: m.replan, publish: m.publish,
+		permissions: newPermissions(shared.Access, &Resolver{Types: shared.Types, Policy: config.Policy}),
+		streams:     m.streams, watches: m.watches, replan: m.replan, publish: m.publish,
 	}
 	m.publisher = &publisher{
 		shared: shared, informers: m.informers, announcer: m.announcer, authors: m.router.authors, watches: m.watches, registry: m.registry,

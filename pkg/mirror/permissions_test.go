@@ -39,7 +39,7 @@ func withReviewer(in *inputs) (*permissions, *accesstest.Reviewer) {
 		in.clusterRules[i].UID, in.clusterRules[i].Status.EditedBy = types.UID(rule.Name), &v1alpha1.AutomatedBy{Username: "eve"}
 	}
 	reviewer := &accesstest.Reviewer{}
-	p := &permissions{access: reviewer, resolver: plainResolver{}, reviews: map[types.UID]review{}}
+	p := newPermissions(reviewer, plainResolver{})
 	in.allow = p.allow
 	return p, reviewer
 }
@@ -219,5 +219,47 @@ func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 	}
 	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
 		t.Errorf("problem of an unknown rule = %+v", found)
+	}
+}
+
+// laterGroup is a plainResolver to which a type of another group with the same name is added.
+type laterGroup struct{ plainResolver }
+
+func (l laterGroup) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
+	resources, unmatched, known = l.plainResolver.Resolve(selection)
+	for _, name := range selection.Resources {
+		resources = append(resources, schema.GroupResource{Group: "later.example.com", Resource: name})
+	}
+	return resources, unmatched, known
+}
+
+// TestTypesThatAppearLaterAreReviewedFirst checks that a rule that selects one more type is not in force until a review says that its author
+// may read it.
+func TestTypesThatAppearLaterAreReviewedFirst(t *testing.T) {
+	for name, tt := range map[string]struct {
+		prepare func(*accesstest.Reviewer)
+		reason  string
+	}{
+		"may not":           {func(r *accesstest.Reviewer) { r.Deny(eve, secretsLost) }, v1alpha1.ReasonPermissionLost},
+		"cannot be checked": {func(r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) }, v1alpha1.ReasonProgressing},
+		"may":               {func(*accesstest.Reviewer) {}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := world()
+			in.rules = in.rules[:1]
+			p, reviewer := withReviewer(&in)
+			reason := func() string { return newPlan(in).rules[nameOf(in.rules[0])].problem.Code }
+			if err := p.checkNew(t.Context(), in); err != nil || reason() != "" {
+				t.Fatalf("error %v, reason %q", err, reason())
+			}
+			p.resolver = laterGroup{}
+			tt.prepare(reviewer)
+			if err := p.checkNew(t.Context(), in); (err != nil) != (tt.reason == v1alpha1.ReasonProgressing) {
+				t.Error(err)
+			}
+			if got := reason(); got != tt.reason {
+				t.Errorf("reason %q, want %q", got, tt.reason)
+			}
+		})
 	}
 }
