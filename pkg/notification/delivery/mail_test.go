@@ -4,6 +4,7 @@
 package delivery_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -314,6 +315,32 @@ func TestMissingStartTLS(t *testing.T) {
 		Message: "HOST offers no STARTTLS, and nothing was sent; set email.tls to Implicit if the port has TLS from the beginning",
 	})
 	if got := len(server.Mails()); got != 0 {
+		t.Errorf("%d mails", got)
+	}
+}
+
+// withoutQuit is a connection over which the server does not receive QUIT.
+type withoutQuit struct{ net.Conn }
+
+func (c withoutQuit) Write(text []byte) (int, error) {
+	if bytes.HasPrefix(text, []byte("QUIT")) {
+		return len(text), nil
+	}
+	return c.Conn.Write(text)
+}
+
+// TestNoResponseToQuit checks that an accepted mail counts as delivered if the server does not respond afterwards.
+func TestNoResponseToQuit(t *testing.T) {
+	f, server := plainServer(t)
+	dial := f.dial
+	f.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		connection, err := dial(ctx, network, address)
+		return withoutQuit{connection}, err
+	}
+	if got := f.deliver(about(v1alpha1.NotifyPrompted), ""); got.Outcome != delivery.Delivered {
+		t.Errorf("%+v", got)
+	}
+	if got := len(server.Mails()); got != 1 {
 		t.Errorf("%d mails", got)
 	}
 }

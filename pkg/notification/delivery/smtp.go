@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unicode"
 
 	"github.com/wneessen/go-mail/smtp"
@@ -31,6 +32,8 @@ const (
 	portImplicitTLS = 465
 	// maxConversation bounds the bytes that are read from a server in one delivery: the certificates, and short replies.
 	maxConversation = 256 << 10
+	// quitLimit is how long a server that has accepted a mail may take to end the conversation.
+	quitLimit = 2 * time.Second
 )
 
 // smtpServer sends mail to one SMTP server. It drives the SMTP client of go-mail command by command: go-mail's own Client does not report
@@ -63,11 +66,11 @@ func newSMTPServer(dial outbound.Dial, spec *v1alpha1.EmailSink) (smtpServer, er
 // send delivers a mail.
 func (s smtpServer) send(ctx context.Context, account account, mail envelope) Result {
 	err := s.converse(ctx, account, mail)
-	if ctx.Err() != nil {
-		err = errors.Join(ctx.Err(), err) // The connection was closed, which says less.
-	}
 	if err == nil {
 		return Result{Outcome: Delivered}
+	}
+	if ctx.Err() != nil {
+		err = errors.Join(ctx.Err(), err) // The connection was closed, which says less.
 	}
 	return Result{Outcome: smtpOutcome(err), Message: show(account.redactor(), s.explain(err, account))}
 }
@@ -90,7 +93,9 @@ func (s smtpServer) converse(ctx context.Context, account account, mail envelope
 	if err := transmit(client, mail); err != nil {
 		return err
 	}
-	_ = client.Quit() // The mail is accepted, whatever the response.
+	// The mail is accepted, whether the server responds or not.
+	_ = connection.SetDeadline(time.Now().Add(quitLimit))
+	_ = client.Quit()
 	return nil
 }
 
