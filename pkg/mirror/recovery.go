@@ -79,10 +79,13 @@ func (r *recovery) supersede(destinations []*destination, scopes []comparedScope
 	r.pushes.compare(scopes)
 }
 
+// removedBytes is the size of the contents that removeThrough reads at once.
+const removedBytes = 8 << 20
+
 // removeThrough removes a destination's rows up to and including a sequence.
 func (r *recovery) removeThrough(ctx context.Context, d *destination, sequence uint64) error {
 	for sequence > 0 {
-		rows, err := r.outbox.Next(ctx, d.uid, outbox.MaxBatch, 1<<30)
+		rows, err := r.outbox.Next(ctx, d.uid, d.queue.Fitting(outbox.MaxBatch, removedBytes), removedBytes)
 		if err != nil {
 			return err
 		}

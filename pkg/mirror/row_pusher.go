@@ -65,7 +65,7 @@ func (r *rowPusher) pushTogether(ctx context.Context, all, members []member) (se
 			break
 		}
 		counted := m.destination.queue.Counted()
-		rows, err := r.outbox.Next(ctx, m.destination.uid, room, size)
+		rows, err := r.outbox.Next(ctx, m.destination.uid, m.destination.queue.Fitting(room, size), size)
 		if err != nil {
 			return 0, err
 		}

@@ -28,6 +28,9 @@ import (
 // MaxBatch bounds the rows of one transaction.
 const MaxBatch = storetable.MaxAtomicRows
 
+// openedRows is how many rows Open reads at once. A row has up to 1.5 MiB.
+const openedRows = 64
+
 // Row is a change with its place in the outbox.
 type Row struct {
 	Sequence uint64
@@ -60,7 +63,7 @@ type Outbox struct {
 func Open(ctx context.Context, table *storetable.Table, last uint64, recovered func(Row)) (*Outbox, error) {
 	o := &Outbox{table: table, turn: make(chan struct{}, 1), last: last}
 	o.intake = o.newIntake()
-	for stored, err := range table.Scan(ctx, "") {
+	for stored, err := range table.ScanBy(ctx, "", openedRows) {
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
 		}
@@ -75,11 +78,12 @@ func Open(ctx context.Context, table *storetable.Table, last uint64, recovered f
 	return o, nil
 }
 
-// Next returns a destination's oldest rows, at most limit, and none after the contents reach maxBytes.
+// Next returns a destination's oldest rows, at most limit, and none after the contents reach maxBytes. It reads up to limit rows at once:
+// [Queue.Fitting] returns how many reach maxBytes.
 func (o *Outbox) Next(ctx context.Context, destination types.UID, limit, maxBytes int) ([]Row, error) {
 	var rows []Row
 	size, written := 0, o.written.Load()
-	for stored, err := range o.table.Scan(ctx, rowPrefix(destination)) {
+	for stored, err := range o.table.ScanBy(ctx, rowPrefix(destination), limit) {
 		if err != nil {
 			return nil, fmt.Errorf("read the outbox: %w", err)
 		}
@@ -121,14 +125,14 @@ func (o *Outbox) RemoveThrough(ctx context.Context, destination types.UID, seque
 	last := rowKey(Row{Sequence: sequence, Change: Change{UID: destination}})
 	for {
 		var keys []string
-		for stored, err := range o.table.Scan(ctx, rowPrefix(destination)) {
+		for key, err := range o.table.Keys(ctx, rowPrefix(destination)) {
 			if err != nil {
 				return fmt.Errorf("read the outbox: %w", err)
 			}
-			if stored.Key > last || len(keys) == MaxBatch {
+			if key > last || len(keys) == MaxBatch {
 				break
 			}
-			keys = append(keys, stored.Key)
+			keys = append(keys, key)
 		}
 		if len(keys) == 0 {
 			return nil

@@ -106,6 +106,18 @@ func (q *Queue) Removed(rows []Row) (seen []time.Time) {
 	return seen
 }
 
+// Fitting returns how many of the oldest rows have contents of maxBytes together, at least 1 and at most limit.
+func (q *Queue) Fitting(limit, maxBytes int) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	rows, size := 0, 0
+	for rows < min(limit, len(q.rows)) && size < maxBytes {
+		size += q.rows[rows].bytes
+		rows++
+	}
+	return max(rows, 1)
+}
+
 // Counted returns the sequence of the last row that can be pushed.
 func (q *Queue) Counted() uint64 {
 	q.mu.Lock()

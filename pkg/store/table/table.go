@@ -225,8 +225,19 @@ func (t *Table) Scan(ctx context.Context, prefix string) iter.Seq2[Row, error] {
 // order. It reads some rows at a time: a row that exists throughout is visited once,
 // one that is created or deleted meanwhile may be visited or not. It ends after an error.
 func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
+	return untilError(t.scan(ctx, prefix, from, scanRows))
+}
+
+// ScanBy is Scan that reads a number of rows at a time, at most. It is for rows that can be large: those that are read at once are in
+// memory together.
+func (t *Table) ScanBy(ctx context.Context, prefix string, rows int) iter.Seq2[Row, error] {
+	return untilError(t.scan(ctx, prefix, "", min(rows, scanRows)))
+}
+
+// untilError ends after an error, without the row that it is about.
+func untilError(rows iter.Seq2[Row, error]) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for row, err := range t.ScanEach(ctx, prefix, from) {
+		for row, err := range rows {
 			if err != nil {
 				yield(Row{}, err)
 				return
@@ -241,8 +252,12 @@ func (t *Table) ScanFrom(ctx context.Context, prefix, from string) iter.Seq2[Row
 // ScanEach is ScanFrom for callers that can continue without a value: a row that cannot be
 // decrypted is visited, too, with its key and an [UnopenedError]. It ends after any other error.
 func (t *Table) ScanEach(ctx context.Context, prefix, from string) iter.Seq2[Row, error] {
+	return t.scan(ctx, prefix, from, scanRows)
+}
+
+func (t *Table) scan(ctx context.Context, prefix, from string, atOnce int) iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
-		for page, err := range t.pages(ctx, prefix, from, clientv3.WithLimit(scanRows)) {
+		for page, err := range t.pages(ctx, prefix, from, clientv3.WithLimit(int64(atOnce))) {
 			if err != nil {
 				yield(Row{}, err)
 				return
