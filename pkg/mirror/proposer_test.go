@@ -252,6 +252,27 @@ func TestDeclinedProposal(t *testing.T) {
 	})
 }
 
+// TestDeclinedProposalIsNotRepeatedForIgnoredFields checks that a change of an ignored field does not propose a declined change again.
+func TestDeclinedProposalIsNotRepeatedForIgnoredFields(t *testing.T) {
+	p := newProposing(t, githosttest.GitHub, func(s *fixture) {
+		s.in.destinations[0].Spec.Ignore = []v1alpha1.IgnoreRule{
+			{Target: v1alpha1.IgnoreTarget{Kind: "configmap"}, Fields: []string{"/metadata/annotations/note"}},
+		}
+	})
+	p.cluster.put(configMap("a"), "1", noted("first"))
+	p.says("1 change proposed in #1")
+	p.api.CloseBy(1, "alice")
+	p.says("1 change declined in #1")
+	p.idle()
+	p.cluster.put(configMap("a"), "1", noted("second"))
+	p.cluster.put(configMap("b"), "1")
+	testkit.EventuallyTrue(t, "the second pull request", func() bool { return len(p.api.PullRequests()) == 2 })
+	if body := p.api.PullRequests()[1].Body; !strings.Contains(body, "1 change of") || strings.Contains(body, "shop/a`") {
+		t.Errorf("body: %s", body)
+	}
+	p.says("1 change proposed in #2")
+}
+
 // moves changes the spec of the destination, and returns the destination.
 func (p *proposing) moves(change func(*v1alpha1.GitDestination)) *v1alpha1.GitDestination {
 	p.t.Helper()

@@ -204,6 +204,16 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 		d.withheld.release(p.file(object.path))
 	}
 	ops := p.operations(a.resource, a.change.Object, r.namespaces)
+	writes := ops != 0 && a.change.Operation != watch.Delete
+	if writes {
+		d.record.release(object.object, object.path)
+		var err error
+		if object, err = a.writtenBy(p); err != nil {
+			klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)
+			r.event(p.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(1, err))
+			return outbox.Change{}, false
+		}
+	}
 	hash, exists, sure := d.known(p, object)
 	if ops == 0 && !sure && d.tree.Load() == nil {
 		return outbox.Change{}, false // The comparison after the branch has been loaded decides.
@@ -212,20 +222,13 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 		Destination: d.key, UID: d.uid, Path: object.path, Object: object.object, Kind: object.kind, ObjectUID: object.uid,
 		ResourceVersion: object.revision, Time: a.seen.Truncate(time.Millisecond), Seen: a.seen,
 	}
-	if ops == 0 || a.change.Operation == watch.Delete {
+	if !writes {
 		next.Operation = v1alpha1.OperationDelete
 		orphan := (exists || !sure) && p.selection.removable(a.resource, object.object.Namespace, r.namespaces)
 		if orphan && !p.prunes() {
 			d.record.hold(object.object, object.path, sure)
 		}
 		return next, orphan && p.prunes()
-	}
-	d.record.release(object.object, object.path)
-	object, err := a.writtenBy(p)
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to render object", "destination", d.key)
-		r.event(p.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(1, err))
-		return outbox.Change{}, false
 	}
 	next.Content, next.Encryption, next.Operation = object.content, object.encryption, v1alpha1.OperationUpdate
 	if sure && !exists || !sure && a.change.Operation == watch.Create {
