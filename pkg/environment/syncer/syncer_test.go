@@ -84,6 +84,20 @@ func TestAgainItWritesNothing(t *testing.T) {
 	}
 }
 
+// TestLargeConfigMap has a ConfigMap whose JSON with escaped characters is larger than a request to the store.
+func TestLargeConfigMap(t *testing.T) {
+	s := newFixture(t)
+	s.put(strings.ReplaceAll(settings, "info", `"`+strings.Repeat("<html&", 160_000)+`"`))
+	s.sync()
+	before := s.state()
+	if result := s.sync(); len(result.Written) > 0 {
+		t.Errorf("written %v", lines(result))
+	}
+	if diff := cmp.Diff(before, s.state()); diff != "" || s.copied() != "1: queue settings database web worker" {
+		t.Errorf("copies = %s, state has changed:\n%s", s.copied(), diff)
+	}
+}
+
 // TestUnchangedRecords checks that records are not updated for the time alone, until it is too old.
 func TestUnchangedRecords(t *testing.T) {
 	s := newFixture(t)

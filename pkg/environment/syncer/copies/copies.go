@@ -5,6 +5,7 @@ package copies
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -88,7 +89,7 @@ func (c *Copies) put(ctx context.Context, environment Environment, change Change
 	after := before.with(change.Revision, w.next)
 	if !before.equal(after) {
 		if err := w.write(ctx, environment, change.Revision); err != nil {
-			return err
+			return errors.Join(err, w.discard(ctx))
 		}
 	}
 	return c.prune(ctx, environment.UID, before, after)

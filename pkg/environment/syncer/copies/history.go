@@ -38,14 +38,16 @@ func (h history) revisions() []int64 {
 }
 
 func (h history) equal(other history) bool {
-	return h.current == other.current && maps.EqualFunc(h.heads, other.heads, maps.Equal)
+	return h.current == other.current && maps.EqualFunc(h.heads, other.heads, head.equal)
 }
 
-// contents returns the numbers of all contents that heads name.
+// contents returns the numbers of all parts of contents that heads name.
 func (h history) contents() sets.Set[string] {
 	named := sets.New[string]()
 	for _, applied := range h.heads {
-		named.Insert(slices.Collect(maps.Values(applied))...)
+		for _, numbers := range applied {
+			named.Insert(numbers...)
+		}
 	}
 	return named
 }

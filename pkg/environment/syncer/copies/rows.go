@@ -13,24 +13,22 @@ import (
 	"slices"
 	"strconv"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// head has the number of each object's content.
-type head map[Key]string
+// head has the numbers of the parts of each object's content, in order.
+type head map[Key][]string
 
 // entry is the stored form of an object in a head.
 type entry struct {
-	Group   string `json:"group,omitempty"`
-	Kind    string `json:"kind"`
-	Name    string `json:"name"`
-	Content string `json:"content"`
+	Group   string   `json:"group,omitempty"`
+	Kind    string   `json:"kind"`
+	Name    string   `json:"name"`
+	Content []string `json:"content"`
 }
 
 // errUnreadable has no details, because the errors of the JSON library quote the input, which may be secret.
@@ -42,6 +40,8 @@ func environmentRow(uid types.UID) string { return "environment/" + string(uid) 
 func currentRow(uid types.UID) string     { return "current/" + string(uid) }
 func headsOf(uid types.UID) string        { return "head/" + string(uid) + "/" }
 func contentsOf(uid types.UID) string     { return "content/" + string(uid) + "/" }
+
+func (h head) equal(other head) bool { return maps.EqualFunc(h, other, slices.Equal[[]string]) }
 
 func (h head) sorted() []Key {
 	return slices.SortedFunc(maps.Keys(h), func(a, b Key) int {
@@ -97,17 +97,4 @@ func (c *Copies) head(ctx context.Context, uid types.UID, revision int64) (head,
 		return nil, err
 	}
 	return parseHead(ctx, row, value), nil
-}
-
-// object returns the content with a number, nil if it was deleted.
-func (c *Copies) object(ctx context.Context, uid types.UID, number string) (*unstructured.Unstructured, error) {
-	value, found, err := c.table.Get(ctx, contentsOf(uid)+number)
-	if err != nil || !found {
-		return nil, err
-	}
-	object := &unstructured.Unstructured{}
-	if utiljson.Unmarshal(value, &object.Object) != nil {
-		return nil, errUnreadable
-	}
-	return object, nil
 }

@@ -6,8 +6,9 @@ package copies
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,8 +28,9 @@ type writing struct {
 
 // add adds a change to the head.
 func (w *writing) add(ctx context.Context, change Change) error {
+	var e encoder
 	for _, object := range change.Applied {
-		if err := w.addObject(ctx, object); err != nil {
+		if err := w.addObject(ctx, &e, object); err != nil {
 			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 	}
@@ -38,21 +40,24 @@ func (w *writing) add(ctx context.Context, change Change) error {
 	return nil
 }
 
-// addObject adds an object to the head. Its content gets a new number if it differs from the stored one.
-func (w *writing) addObject(ctx context.Context, object *unstructured.Unstructured) error {
-	value, err := json.Marshal(object.Object)
+// addObject adds an object to the head. The parts of its content get new numbers if it differs from the stored one.
+func (w *writing) addObject(ctx context.Context, e *encoder, object *unstructured.Unstructured) error {
+	content, err := e.encode(object)
 	if err != nil {
-		return fmt.Errorf("encode it: %w", err)
+		return err
 	}
-	if number, known := w.next[keyOf(object)]; known {
-		before, _, err := w.copies.table.Get(ctx, contentsOf(w.uid)+number)
-		if err != nil || bytes.Equal(before, value) {
-			return err
-		}
+	key := keyOf(object)
+	before, err := w.copies.content(ctx, w.uid, w.next[key])
+	if err != nil || bytes.Equal(before, content) {
+		return err
 	}
-	number := string(uuid.NewUUID())
-	w.next[keyOf(object)] = number
-	w.contents = append(w.contents, table.Row{Key: contentsOf(w.uid) + number, Value: value})
+	var numbers []string
+	for part := range slices.Chunk(bytes.Clone(content), maxPart) {
+		number := string(uuid.NewUUID())
+		numbers = append(numbers, number)
+		w.contents = append(w.contents, table.Row{Key: contentsOf(w.uid) + number, Value: part})
+	}
+	w.next[key] = numbers
 	return nil
 }
 
@@ -65,4 +70,21 @@ func (w *writing) write(ctx context.Context, environment Environment, revision i
 	rows := []table.Row{{Key: environmentRow(w.uid), Value: []byte(environment.String())}}
 	rows = append(rows, w.contents...)
 	return w.copies.table.Put(ctx, append(rows, row, table.Row{Key: currentRow(w.uid), Value: []byte(numbered(revision))})...)
+}
+
+// discard deletes the contents that were written before a write failed. It leaves those that a head names: the write may have been
+// committed although it failed.
+func (w *writing) discard(ctx context.Context) error {
+	stored, err := w.copies.history(ctx, w.uid)
+	if err != nil {
+		return err
+	}
+	var keys []string
+	named := stored.contents()
+	for _, row := range w.contents {
+		if !named.Has(strings.TrimPrefix(row.Key, contentsOf(w.uid))) {
+			keys = append(keys, row.Key)
+		}
+	}
+	return w.copies.table.Delete(ctx, keys...)
 }
