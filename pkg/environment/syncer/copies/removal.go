@@ -92,12 +92,12 @@ func (c *Copies) sweep(ctx context.Context, uid types.UID) error {
 	}
 	var keys []string
 	named, prefix := stored.contents(), contentsOf(uid)
-	for row, err := range c.table.Scan(ctx, prefix) {
+	for key, err := range c.table.Keys(ctx, prefix) {
 		if err != nil {
 			return fmt.Errorf("list the contents of copies: %w", err)
 		}
-		if !named.Has(row.Key[len(prefix):]) {
-			keys = append(keys, row.Key)
+		if !named.Has(key[len(prefix):]) {
+			keys = append(keys, key)
 		}
 	}
 	return c.table.Delete(ctx, keys...)
