@@ -86,18 +86,22 @@ var optionalConditions = []string{
 }
 
 // destinationConditions returns the conditions of a GitDestination, given its current ones. failure is the error that blocks it; nil
-// if there is none.
-func destinationConditions(d *destination, failure error, reports authorReports, current []metav1.Condition) []metav1.Condition {
+// if there is none. gaps is what its folder may lack nevertheless.
+func destinationConditions(
+	d *destination, failure error, gaps string, reports authorReports, current []metav1.Condition,
+) []metav1.Condition {
 	p := d.plan.Load()
 	current = slices.Clone(current)
 	set := conditions.For(&current, p.object.Generation, time.Now())
 	problem := d.problem(p, failure)
-	fine := fulfilled("The folder holds what the rules select")
-	if !p.referred {
-		fine = fulfilled("No rule refers to the GitDestination, so nothing is mirrored to it")
-	}
-	if proposed := d.proposal.Load().describe(); proposed != "" {
-		fine.Message = proposed + "; the destination's branch holds what the rules select"
+	fine := fulfilled(exceptFor("The folder holds what the rules select", gaps))
+	switch proposed := d.proposal.Load().describe(); {
+	case proposed != "":
+		fine.Message = proposed + "; " + exceptFor("the destination's branch holds what the rules select", gaps)
+	case !p.referred && p.held:
+		fine.Message = "No rule that refers to the GitDestination is in force, so its files stay as they are"
+	case !p.referred:
+		fine.Message = "No rule refers to the GitDestination, so nothing is mirrored to it"
 	}
 	set.Ready(problem, fine, problem.Code, isStalled(problem.Code))
 	setAccess(set, p.accessProblem(), "The GitRepoConfig admits the GitDestination")

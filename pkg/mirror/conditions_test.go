@@ -6,6 +6,7 @@ package mirror
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -123,7 +124,7 @@ func TestConditionsOfDestinations(t *testing.T) {
 			want := maps.Clone(usual)
 			maps.Copy(want, tt.want)
 			maps.DeleteFunc(want, func(_, reason string) bool { return reason == "" })
-			checkConditions(t, destinationConditions(d, tt.failure, tt.reports, nil), 3, want)
+			checkConditions(t, destinationConditions(d, tt.failure, "", tt.reports, nil), 3, want)
 		})
 	}
 }
@@ -139,7 +140,7 @@ func TestConditionOfDestinationSaysWhetherRulesReferToIt(t *testing.T) {
 		d := newDestination(in.destinations[0])
 		d.plan.Store(newPlan(in).destinations[d.key])
 		d.record.now.served = true
-		got := meta.FindStatusCondition(destinationConditions(d, nil, authorReports{}, nil), ready)
+		got := meta.FindStatusCondition(destinationConditions(d, nil, "", authorReports{}, nil), ready)
 		if got.Status != metav1.ConditionTrue || got.Message != want {
 			t.Errorf("Ready is %+v, want the message %q", got, want)
 		}
@@ -318,7 +319,7 @@ func TestStateOfFailures(t *testing.T) {
 		if got := newRecord(d, failure, 0, nil).Status.State; got != want {
 			t.Errorf("state = %q, want %q", got, want)
 		}
-		current := destinationConditions(d, failure, authorReports{}, nil)
+		current := destinationConditions(d, failure, "", authorReports{}, nil)
 		if got := meta.IsStatusConditionTrue(current, stalled); got != strings.HasPrefix(want, "Not mirrored") {
 			t.Errorf("%q, although Stalled is %t", want, got)
 		}
@@ -356,6 +357,46 @@ func TestRecordHasNextAttempt(t *testing.T) {
 			}
 			if got := newRecord(d, tt.failure, 0, nil).Status.NextAttemptTime; !got.Equal(tt.want) {
 				t.Errorf("next attempt = %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestGaps checks that a destination whose rules are not all followed does not say that its folder has everything.
+func TestGaps(t *testing.T) {
+	for name, tt := range map[string]struct {
+		held, referred bool
+		failing        int
+		state, message string
+	}{
+		"none": {referred: true, state: "Up to date", message: "The folder holds what the rules select"},
+		"types that cannot be watched": {
+			referred: true, failing: 2, state: "Up to date, except for 2 types that cannot be watched",
+			message: "The folder holds what the rules select, except for 2 types that cannot be watched",
+		},
+		"one of the rules": {
+			referred: true, held: true, state: "Up to date, except for rules that are not in force",
+			message: "The folder holds what the rules select, except for rules that are not in force",
+		},
+		"all rules": {
+			held: true, state: "No rule that refers to it is in force",
+			message: "No rule that refers to the GitDestination is in force, so its files stay as they are",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := world()
+			d := newDestination(in.destinations[0])
+			p := newPlan(in).destinations[d.key]
+			p.held, p.referred = tt.held, tt.referred
+			d.plan.Store(p)
+			d.record.now.served = true
+			missing := gaps(p, slices.Repeat([]v1alpha1.ResourceTypeWatch{{State: v1alpha1.WatchStateFailing}}, tt.failing))
+			if got := summarize(d, nil, missing); got != tt.state {
+				t.Errorf("state %q, want %q", got, tt.state)
+			}
+			got := meta.FindStatusCondition(destinationConditions(d, nil, missing, authorReports{}, nil), ready)
+			if got.Message != tt.message {
+				t.Errorf("message %q, want %q", got.Message, tt.message)
 			}
 		})
 	}

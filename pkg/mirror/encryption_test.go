@@ -150,7 +150,7 @@ func (s *fixture) hides(texts ...string) {
 func (s *fixture) encrypted(name string) metav1.Condition {
 	s.t.Helper()
 	d := s.destination(name)
-	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
+	for _, condition := range destinationConditions(d, s.publisher.failure(d), "", s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionSecretsEncrypted {
 			return condition
 		}

@@ -366,7 +366,7 @@ func (s *fixture) idle() {
 	testkit.Eventually(s.t, "idle", func() error {
 		for _, d := range s.registry.all() {
 			if d.seeds.outstanding() || d.queue.Backlog().Rows > 0 || !d.record.current().served {
-				return fmt.Errorf("%s: %s", d.key, summarize(d, s.publisher.failure(d)))
+				return fmt.Errorf("%s: %s", d.key, summarize(d, s.publisher.failure(d), ""))
 			}
 		}
 		return nil

@@ -37,7 +37,7 @@ func (s *fixture) marker() (owner v1alpha1.OwnerMarker, content string) {
 // conflict returns the condition OwnershipConflict of a destination.
 func (s *fixture) conflict(name string) metav1.Condition {
 	d := s.destination(name)
-	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
+	for _, condition := range destinationConditions(d, s.publisher.failure(d), "", s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionOwnershipConflict {
 			return condition
 		}

@@ -160,7 +160,7 @@ func (p *proposing) says(want string) {
 
 func (p *proposing) condition(kind string) metav1.Condition {
 	d := p.destination("main")
-	found := meta.FindStatusCondition(destinationConditions(d, p.publisher.failure(d), p.router.authors.reports(time.Now()), nil), kind)
+	found := meta.FindStatusCondition(destinationConditions(d, p.publisher.failure(d), "", p.router.authors.reports(time.Now()), nil), kind)
 	if found == nil {
 		return metav1.Condition{}
 	}

@@ -122,7 +122,7 @@ func (p *publisher) writeRecordAndStatus(ctx context.Context, d *destination) er
 		}
 		p.written[d.uid] = record.Status
 	}
-	return p.writeDestinationStatus(ctx, d, failure, record.Status.Syncs)
+	return p.writeDestinationStatus(ctx, d, failure, &record.Status)
 }
 
 // failure returns the error that blocks a destination; nil if there is none.
@@ -134,19 +134,19 @@ func (p *publisher) failure(d *destination) error {
 }
 
 // writeDestinationStatus writes the conditions, and drops the sync requests that are completed according to the written record.
-func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error, recorded []v1alpha1.SyncProgress) error {
+func (p *publisher) writeDestinationStatus(ctx context.Context, d *destination, failure error, recorded *v1alpha1.GitDestinationRecord) error {
 	object, err := p.informers.Configbutler().V1alpha1().GitDestinations().Lister().GitDestinations(d.key.Namespace).Get(d.key.Name)
 	if err != nil || object.UID != d.uid {
 		return nil //nolint:nilerr // It has been deleted.
 	}
-	reports := p.authors.reports(time.Now())
+	reports, missing := p.authors.reports(time.Now()), gaps(d.plan.Load(), recorded.Watches)
 	client := p.shared.Client.ConfigbutlerV1alpha1().GitDestinations(d.key.Namespace)
 	return writeStatus(ctx, p.announcer, client, object, conditionsOfDestination, func(object *v1alpha1.GitDestination) bool {
 		before := object.Status
 		object.Status.ObservedGeneration = d.plan.Load().object.Generation
-		object.Status.Conditions = destinationConditions(d, failure, reports, object.Status.Conditions)
+		object.Status.Conditions = destinationConditions(d, failure, missing, reports, object.Status.Conditions)
 		object.Status.Claim = d.claim.Load().DeepCopy()
-		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, recorded)
+		object.Status.PendingSyncs = withoutDone(object.Status.PendingSyncs, recorded.Syncs)
 		return !equality.Semantic.DeepEqual(before, object.Status)
 	})
 }

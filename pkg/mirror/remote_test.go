@@ -35,7 +35,7 @@ func onBranch(name, branch, folder string) func(*fixture) {
 // ready returns the current condition Ready of a destination.
 func (s *fixture) ready(name string) metav1.Condition {
 	d := s.destination(name)
-	for _, condition := range destinationConditions(d, s.publisher.failure(d), s.router.authors.reports(time.Now()), nil) {
+	for _, condition := range destinationConditions(d, s.publisher.failure(d), "", s.router.authors.reports(time.Now()), nil) {
 		if condition.Type == v1alpha1.ConditionReady {
 			return condition
 		}

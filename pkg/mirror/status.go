@@ -15,6 +15,7 @@ import (
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/kube/printable"
 	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
+	"github.com/configbutler/slipstream/pkg/syncstatus/summary"
 )
 
 // newRecord returns the current GitDestinationStatus of a destination. failure is the error that blocks it, nil if there is none; depth is
@@ -24,7 +25,7 @@ func newRecord(
 ) *v1alpha1.GitDestinationStatus {
 	p, now, pending := d.plan.Load(), d.record.current(), d.queue.Backlog()
 	status := v1alpha1.GitDestinationRecord{
-		State: printable.Text(summarize(d, failure)), Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
+		Branch: p.object.Spec.Branch, Folder: p.object.Spec.BaseFolder,
 		PendingChanges: int64(pending.Rows), QueueDepth: int64(depth), OldestPendingTime: timeOrNil(d.oldestWaiting()),
 		OrphansRemoved: now.orphansRemoved, OrphansHeld: now.orphansHeld, PushRetries: now.retries,
 		LastPushTime: timeOrNil(now.lastPush), LastSeedTime: timeOrNil(now.compared),
@@ -55,6 +56,7 @@ func newRecord(
 	}
 	status.Syncs = d.seeds.syncReports()
 	status.Watches = watchReports(d, now.files, watching)
+	status.State = printable.Text(summarize(d, failure, gaps(p, status.Watches)))
 	return &v1alpha1.GitDestinationStatus{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: d.key.Namespace, Name: d.key.Name,
@@ -80,8 +82,35 @@ func commitURL(p *destinationPlan, hash gitrepo.Hash) string {
 	return strings.ReplaceAll(p.repository.Spec.WebURLTemplate, "{sha}", hash.String())
 }
 
+// gaps names what the folder may lack although every change is written to it: the changes of types that cannot be watched, and what
+// rules select that are not in force. It is empty if nothing can be lacking.
+func gaps(p *destinationPlan, watches []v1alpha1.ResourceTypeWatch) string {
+	failing := 0
+	for _, each := range watches {
+		if each.State == v1alpha1.WatchStateFailing {
+			failing++
+		}
+	}
+	var all []string
+	if failing > 0 {
+		all = append(all, summary.Count(failing, "type")+" that cannot be watched")
+	}
+	if p.held {
+		all = append(all, "rules that are not in force")
+	}
+	return strings.Join(all, " and ")
+}
+
+// exceptFor adds gaps to a sentence.
+func exceptFor(sentence, gaps string) string {
+	if gaps == "" {
+		return sentence
+	}
+	return sentence + ", except for " + gaps
+}
+
 // summarize describes the state of a destination in one sentence.
-func summarize(d *destination, failure error) string {
+func summarize(d *destination, failure error, gaps string) string {
 	p, pending, dropped := d.plan.Load(), d.queue.Backlog(), !d.droppedSince().IsZero()
 	switch {
 	case !p.problem.IsZero():
@@ -94,6 +123,8 @@ func summarize(d *destination, failure error) string {
 		return fmt.Sprintf("%s: %v; %s", stateOfFailure(failure), failure, changesDropped)
 	case failure != nil:
 		return fmt.Sprintf("%s: %v", stateOfFailure(failure), failure)
+	case !p.referred && p.held:
+		return "No rule that refers to it is in force"
 	case !p.referred:
 		return "No rule refers to it"
 	case d.seeds.outstanding():
@@ -109,7 +140,7 @@ func summarize(d *destination, failure error) string {
 			return sentence
 		}
 	}
-	return "Up to date"
+	return exceptFor("Up to date", gaps)
 }
 
 // stateOfFailure returns the state of a destination that an error blocks. Retries alone do not help if a user must change something.

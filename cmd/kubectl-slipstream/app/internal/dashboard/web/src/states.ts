@@ -46,6 +46,7 @@ export function catalogKind(state: string, ready: string): StateKind {
 export function destinationKind(state: string, error: string): StateKind {
   if (error !== "" || /^(Not mirrored|Failed)/.test(state)) return "failed";
   if (/^(Suspended|Held)/.test(state)) return "stopped";
+  if (/except for|is in force$/.test(state)) return "warning";
   return state === "Up to date" ? "synced" : "syncing";
 }
 
