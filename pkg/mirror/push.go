@@ -82,7 +82,9 @@ func noteOf(batches []*batch) *pushNote {
 		if n := len(b.rows); n > 0 {
 			note.Through[b.member.destination.uid] = b.rows[n-1].Sequence
 		}
-		note.Compares = append(note.Compares, b.compared()...)
+		if len(b.listed) > 0 {
+			note.Compares = append(note.Compares, &notedComparison{UID: b.member.destination.uid, Time: time.Now(), listed: b.listed})
+		}
 	}
 	return note
 }

@@ -29,16 +29,6 @@ type batch struct {
 	listed map[kubewatch.Watch]position
 }
 
-// compared returns the scopes that the batch brings to the state of a list.
-func (b *batch) compared() (scopes []comparedScope) {
-	for watch, at := range b.listed {
-		scopes = append(scopes, comparedScope{
-			UID: b.member.destination.uid, Watch: watch, ResourceVersion: at.resourceVersion, Through: at.through, Time: time.Now(),
-		})
-	}
-	return scopes
-}
-
 // carried returns the number of changes in batches, superseded ones included.
 func carried(batches []*batch) (changes int) {
 	for _, b := range batches {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -19,13 +20,23 @@ import (
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// keptDoubts bounds the pushes in doubt that are recorded for a branch. With the backoff of a remote that does not respond,
-// the oldest of so many was aborted long ago.
-const keptDoubts = 16
+const (
+	// keptDoubts bounds the pushes in doubt that are recorded for a branch. With the backoff of a remote that does not respond,
+	// the oldest of so many was aborted long ago.
+	keptDoubts = 16
+	// keptComparisons bounds the comparisons of earlier pushes that are recorded for a branch. More are not pushed within compareLag.
+	//
+	// A destination takes 60 bytes of a note, which has at most one for each of the 1000 files of a push, and a comparison 140. So the notes
+	// of a branch fit into a request to the store, which may have 1.5 MiB.
+	keptComparisons = 2000
+)
 
 // pushLog stores, for each branch, a note of the push in progress and of earlier ones that the remote may still accept. After
 // a crash between the remote's acceptance and the removal of the rows, the next process uses the notes to find out from the
 // remote which pushes were accepted.
+//
+// The notes of a branch are one row. The comparisons that they refer to have rows of their own: they may be larger than any row, and are
+// written once, however many pushes follow.
 type pushLog struct {
 	table *storetable.Table
 }
@@ -41,10 +52,10 @@ type pushNote struct {
 	Through map[types.UID]uint64 `json:"through"`
 	// Recorded is set if the history has prepared Changes of the push, which are recorded when it is accepted.
 	Recorded bool `json:"recorded,omitempty"`
-	// Compares are the scopes that the push brings to the state of a list; Compared are those of earlier pushes. Rows of older
-	// changes may remain.
-	Compares []comparedScope `json:"compares,omitempty"`
-	Compared []comparedScope `json:"compared,omitempty"`
+	// Compares are the comparisons whose results the push carries; Compared are those of earlier pushes. Rows of older changes may
+	// remain. Only the last note of a branch has Compared.
+	Compares []*notedComparison `json:"comparisons,omitempty"`
+	Compared []*notedComparison `json:"earlier,omitempty"`
 }
 
 // isNeededFor reports whether the note must be kept for the destinations that are true, whose changes are still to be pushed: the push
@@ -55,55 +66,69 @@ func (n pushNote) isNeededFor(destinations map[types.UID]bool) bool {
 			return true
 		}
 	}
-	compared := func(scope comparedScope) bool { return destinations[scope.UID] }
+	compared := func(comparison *notedComparison) bool { return destinations[comparison.UID] }
 	return slices.ContainsFunc(n.Compares, compared) || slices.ContainsFunc(n.Compared, compared)
-}
-
-// comparedScope is how far a destination was compared with the objects of a watch, at which resourceVersion.
-type comparedScope struct {
-	UID             types.UID   `json:"uid"`
-	Watch           watch.Watch `json:"watch"`
-	ResourceVersion string      `json:"resourceVersion"`
-	// Through is the last object that was compared, as in a position; empty if all were.
-	Through string    `json:"through,omitempty"`
-	Time    time.Time `json:"time"`
-}
-
-func (s comparedScope) position() position {
-	return position{resourceVersion: s.ResourceVersion, through: s.Through}
-}
-
-// includes reports whether every change that other supersedes is also superseded by s.
-func (s comparedScope) includes(other comparedScope) bool {
-	return s.UID == other.UID && s.Watch == other.Watch && s.position().includes(other.position())
 }
 
 // compareLag is how long after a comparison rows of earlier changes may still arrive from the watches. Those that have arrived may remain
 // for longer, as while the remote rejects the files of their destination.
 const compareLag = time.Minute
 
+// key returns the key of the notes of a branch.
 func (p *pushLog) key(k branchKey) string {
 	return k.repository.String() + "/" + url.PathEscape(k.branch) + "/" + url.PathEscape(k.url)
 }
 
-func (p *pushLog) write(ctx context.Context, k branchKey, notes []pushNote) error {
+// notesKey returns the key of the notes of the branch that a row belongs to.
+func notesKey(key string) string {
+	const parts = 4 // The namespace and the name of the repository, the branch and the URL.
+	split := strings.SplitN(key, "/", parts+1)
+	return strings.Join(split[:min(len(split), parts)], "/")
+}
+
+// write replaces the notes of a branch. comparisons are the rows of comparisons that they refer to and that are not stored yet. Rows are
+// written in order, so the notes never refer to missing ones.
+func (p *pushLog) write(ctx context.Context, k branchKey, comparisons []storetable.Row, notes []pushNote) error {
 	value, err := json.Marshal(notes)
 	if err != nil {
 		return fmt.Errorf("encode the notes of pushes: %w", err)
 	}
-	if err := p.table.Put(ctx, storetable.Row{Key: p.key(k), Value: value}); err != nil {
-		return fmt.Errorf("note a push: %w", err)
-	}
-	return nil
+	rows := append(slices.Clone(comparisons), storetable.Row{Key: p.key(k), Value: value})
+	return wrap("note a push", p.table.Put(ctx, rows...))
 }
 
-// read returns the notes of a branch, oldest first.
-func (p *pushLog) read(ctx context.Context, k branchKey) ([]pushNote, error) {
+// remove removes rows of comparisons.
+func (p *pushLog) remove(ctx context.Context, keys []string) error {
+	return wrap("remove comparisons of pushes", p.table.Delete(ctx, keys...))
+}
+
+// read returns the notes of a branch, oldest first, and the keys of the rows of all its comparisons by their IDs. A process that died may
+// have left comparisons that no note refers to.
+func (p *pushLog) read(ctx context.Context, k branchKey) (notes []pushNote, stored map[string][]string, err error) {
 	value, ok, err := p.table.Get(ctx, p.key(k))
-	if err != nil || !ok {
-		return nil, wrap("read the notes of pushes", err)
+	if err == nil && ok {
+		notes, err = decodeNotes(value)
 	}
-	return decodeNotes(value)
+	if err != nil {
+		return nil, nil, wrap("read the notes of pushes", err)
+	}
+	stored, listed := map[string][]string{}, map[string]map[watch.Watch]position{}
+	for row, err := range p.table.Scan(ctx, p.key(k)+"/") {
+		if err != nil {
+			return nil, nil, fmt.Errorf("read the comparisons of pushes: %w", err)
+		}
+		id, err := decodeScopes(row, listed)
+		if err != nil {
+			return nil, nil, outbox.Unreadable(p.table, row, err)
+		}
+		stored[id] = append(stored[id], row.Key)
+	}
+	for _, note := range notes {
+		for _, comparison := range slices.Concat(note.Compares, note.Compared) {
+			comparison.listed = listed[comparison.ID]
+		}
+	}
+	return notes, stored, nil
 }
 
 func decodeNotes(value []byte) ([]pushNote, error) {
@@ -125,12 +150,16 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 	return last, err
 }
 
-// retain removes the notes of the branches for which keep returns false.
+// retain removes the rows of the branches for which keep returns false.
 func (p *pushLog) retain(ctx context.Context, keep func(key string, notes []pushNote) bool) error {
 	var dropped []string
-	err := p.scan(ctx, func(key string, notes []pushNote) {
-		if !keep(key, notes) {
-			dropped = append(dropped, key)
+	kept := map[string]bool{}
+	err := p.rows(ctx, func(row storetable.Row, branch string, notes []pushNote) {
+		if _, known := kept[branch]; !known {
+			kept[branch] = keep(branch, notes)
+		}
+		if !kept[branch] {
+			dropped = append(dropped, row.Key)
 		}
 	})
 	if err != nil || len(dropped) == 0 {
@@ -141,15 +170,27 @@ func (p *pushLog) retain(ctx context.Context, keep func(key string, notes []push
 
 // scan calls each with the key and the notes of every branch.
 func (p *pushLog) scan(ctx context.Context, each func(key string, notes []pushNote)) error {
+	return p.rows(ctx, func(row storetable.Row, branch string, notes []pushNote) {
+		if row.Key == branch {
+			each(branch, notes)
+		}
+	})
+}
+
+// rows calls each with every row and the key of the notes of its branch: with the notes before the comparisons that they refer to.
+func (p *pushLog) rows(ctx context.Context, each func(row storetable.Row, branch string, notes []pushNote)) error {
 	for row, err := range p.table.Scan(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("read the notes of pushes: %w", err)
 		}
-		notes, err := decodeNotes(row.Value)
-		if err != nil {
-			return outbox.Unreadable(p.table, row, err)
+		branch := notesKey(row.Key)
+		var notes []pushNote
+		if row.Key == branch {
+			if notes, err = decodeNotes(row.Value); err != nil {
+				return outbox.Unreadable(p.table, row, err)
+			}
 		}
-		each(row.Key, notes)
+		each(row, branch, notes)
 	}
 	return nil
 }

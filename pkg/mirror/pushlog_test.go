@@ -178,15 +178,15 @@ func TestComparisonsThatAreNoted(t *testing.T) {
 	}
 	ages := map[types.UID]time.Duration{"pending": time.Hour, "busy": time.Hour, "idle": 2 * compareLag, "recent": 0}
 	for uid, age := range ages {
-		p.compare([]comparedScope{{UID: uid, ResourceVersion: "100", Time: time.Now().Add(-age)}})
+		p.compare([]*notedComparison{{UID: uid, Time: time.Now().Add(-age)}})
 	}
 	note := &pushNote{}
 	if err := p.prepare(t.Context(), gitrepo.Hash{}, note, nil); err != nil {
 		t.Fatal(err)
 	}
 	var noted []string
-	for _, scope := range note.Compared {
-		noted = append(noted, string(scope.UID))
+	for _, comparison := range note.Compared {
+		noted = append(noted, string(comparison.UID))
 	}
 	slices.Sort(noted)
 	if want := []string{"pending", "recent"}; !slices.Equal(noted, want) {
@@ -235,18 +235,16 @@ func (s *fixture) ageComparisons(age time.Duration) {
 	s.t.Helper()
 	s.process.start(func() {}) // The store accepts writes again.
 	log, key := s.services.pushes, s.destination("main").plan.Load().branch
-	notes, err := log.read(s.t.Context(), key)
+	notes, _, err := log.read(s.t.Context(), key)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, note := range notes {
-		for _, scopes := range [][]comparedScope{note.Compares, note.Compared} {
-			for i := range scopes {
-				scopes[i].Time = scopes[i].Time.Add(-age)
-			}
+		for _, comparison := range slices.Concat(note.Compares, note.Compared) {
+			comparison.Time = comparison.Time.Add(-age)
 		}
 	}
-	if err := log.write(s.t.Context(), key, notes); err != nil {
+	if err := log.write(s.t.Context(), key, nil, notes); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -288,16 +286,16 @@ func TestNotesThatCannotBeRemoved(t *testing.T) {
 
 // TestNotesThatAreNeeded checks which notes must be kept for a destination with pending changes.
 func TestNotesThatAreNeeded(t *testing.T) {
-	scopes := func(uid types.UID) []comparedScope { return []comparedScope{{UID: uid}} }
+	of := func(uid types.UID) []*notedComparison { return []*notedComparison{{UID: uid}} }
 	for name, tt := range map[string]struct {
 		note pushNote
 		want bool
 	}{
 		"its changes":                  {pushNote{Through: map[types.UID]uint64{"pending": 1}}, true},
-		"its comparison":               {pushNote{Compares: scopes("pending")}, true},
-		"its comparison a push before": {pushNote{Compared: scopes("pending")}, true},
+		"its comparison":               {pushNote{Compares: of("pending")}, true},
+		"its comparison a push before": {pushNote{Compared: of("pending")}, true},
 		"another destination": {
-			pushNote{Through: map[types.UID]uint64{"idle": 1}, Compares: scopes("idle"), Compared: scopes("other")}, false,
+			pushNote{Through: map[types.UID]uint64{"idle": 1}, Compares: of("idle"), Compared: of("other")}, false,
 		},
 	} {
 		if got := tt.note.isNeededFor(map[types.UID]bool{"pending": true, "idle": false}); got != tt.want {

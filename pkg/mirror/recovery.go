@@ -68,15 +68,18 @@ func (r *recovery) settle(ctx context.Context, branch *gitrepo.Branch, destinati
 
 // supersede takes over the comparisons of an earlier process: its remaining rows of older changes would revert files to an
 // older state.
-func (r *recovery) supersede(destinations []*destination, scopes []comparedScope) {
+func (r *recovery) supersede(destinations []*destination, comparisons []*notedComparison) {
 	for _, d := range destinations {
-		for _, scope := range scopes {
-			if scope.UID == d.uid {
-				d.seeds.listedAt(scope.Watch, scope.position())
+		for _, comparison := range comparisons {
+			if comparison.UID != d.uid {
+				continue
+			}
+			for scope, at := range comparison.listed {
+				d.seeds.listedAt(scope, at)
 			}
 		}
 	}
-	r.pushes.compare(scopes)
+	r.pushes.compare(comparisons)
 }
 
 // removedBytes is the size of the contents that removeThrough reads at once.

@@ -312,6 +312,45 @@ func TestContains(t *testing.T) {
 	}
 }
 
+// TestRejectionThatMayHaveBeenApplied checks that a push does not count as refused if the server does not say so, or if the branch cannot be
+// read afterwards.
+func TestRejectionThatMayHaveBeenApplied(t *testing.T) {
+	for name, tt := range map[string]struct {
+		push func(http.ResponseWriter, *http.Request, http.Handler)
+		read bool
+	}{
+		"no report": {func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+			http.Error(w, "teapot", http.StatusTeapot)
+		}, true},
+		"no read": {func(w http.ResponseWriter, r *http.Request, git http.Handler) { git.ServeHTTP(w, r) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRepository(t)
+			r.hook("pre-receive", "exit 1\n")
+			var pushed atomic.Bool
+			branch := load(t, newRemote(t, r.serve(func(git http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					switch {
+					case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "git-receive-pack"):
+						pushed.Store(true)
+						tt.push(w, r, git)
+					case pushed.Load() && !tt.read:
+						http.Error(w, "down", http.StatusServiceUnavailable)
+					default:
+						git.ServeHTTP(w, r)
+					}
+				})
+			})), gitrepo.Options{})
+			stage(t, branch, set("a", "a"))
+			_, err := branch.Push(t.Context())
+			hasKind(t, err, gitrepo.Rejected)
+			if errors.Is(err, gitrepo.ErrRefused) {
+				t.Errorf("error %v is ErrRefused", err)
+			}
+		})
+	}
+}
+
 func TestRejectingHooks(t *testing.T) {
 	for hook, script := range map[string]string{
 		"pre-receive": "echo 'commits need a ticket' >&2\nexit 1\n",
@@ -327,7 +366,7 @@ func TestRejectingHooks(t *testing.T) {
 				stage(t, branch, set("a", "a"))
 				_, err := branch.Push(t.Context())
 				var failure *gitrepo.Error
-				if !errors.As(err, &failure) || failure.Kind != gitrepo.Rejected {
+				if !errors.As(err, &failure) || failure.Kind != gitrepo.Rejected || !errors.Is(err, gitrepo.ErrRefused) {
 					t.Fatalf("error %v", err)
 				}
 				for _, part := range []string{"commits need a ticket", "hook declined"} {

@@ -14,6 +14,10 @@ import (
 // succeeded although its response was lost. The caller should refresh, stage and push again.
 var ErrMoved = errors.New("the remote branch has moved")
 
+// ErrRefused is the cause of an Error of Kind Rejected if the remote has reported that it did not update the branch, and the branch is
+// where it was: the push will not be accepted later either.
+var ErrRefused = errors.New("the remote has refused the update")
+
 // Kind classifies an Error by how to react.
 type Kind string
 

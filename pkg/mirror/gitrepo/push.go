@@ -36,12 +36,14 @@ type update struct {
 type pushResult struct {
 	// unpackFailed is set if the server could not unpack a thin pack.
 	unpackFailed bool
+	// refused is set if the server has reported that it did not apply the update.
+	refused bool
 }
 
 // push sends the update. The server applies it only if the reference is still at old. Nothing is sent if the
 // advertisement shows that it is not. After a rejection push reads the reference again instead of relying on the
 // server's reason: if it has moved, the error is ErrMoved, unless the update is what has moved it, as after a proxy has sent
-// the request twice.
+// the request twice. If it is still at old, and the server has reported a rejection, the error is ErrRefused.
 //
 // If follow is not nil, the reference is known to have moved, and follow returns the update to send instead. It is called when the session
 // is open: the less is left to do once it has read the new tip, the less often another writer is faster.
@@ -56,8 +58,10 @@ func (r *Remote) push(ctx context.Context, budget *budget, u update, follow func
 	}
 	tip, lookup := r.fetchTip(ctx, budget, string(u.reference), func(Hash) (want, bool) { return want{}, false })
 	switch {
-	case lookup != nil || tip == u.old:
+	case lookup != nil || tip == u.old && !result.refused:
 		return result, err
+	case tip == u.old:
+		return result, &refusal{kind: Rejected, text: err.Error(), cause: ErrRefused}
 	case tip == u.new:
 		return result, nil
 	default:
@@ -129,7 +133,8 @@ func sendUpdate(ctx context.Context, s session, offered *capability.List, u upda
 	if err != nil {
 		return pushResult{}, err
 	}
-	return pushResult{unpackFailed: u.thin && report.UnpackStatus != unpackOK}, reportError(report, progress)
+	result := pushResult{unpackFailed: u.thin && report.UnpackStatus != unpackOK, refused: report.Error() != nil}
+	return result, reportError(report, progress)
 }
 
 func pushRequest(offered *capability.List, u update) (*packp.ReferenceUpdateRequest, error) {
