@@ -90,7 +90,7 @@ func TestRefusedComparisonOfManyNamespaces(t *testing.T) {
 	}
 }
 
-// TestManyNamespacesInOneRound checks that a comparison of more namespaces than fit into one row of the store is pushed.
+// TestManyNamespacesInOneRound checks that the comparison of namespaces that are selected at once is pushed, however many they are.
 func TestManyNamespacesInOneRound(t *testing.T) {
 	s := newFixture(t, byClusterRule)
 	s.cluster.put(configMap("a"), "1")

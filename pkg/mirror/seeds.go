@@ -23,6 +23,9 @@ const (
 	// seedPatience is how long comparisons wait for the watches of newly selected types, so that the comparisons of several
 	// types share commits. Usually the watches start within a second.
 	seedPatience = 10 * time.Second
+	// seedNamespaces is how many namespaces of a type are compared alone before the type is compared completely. That takes about as
+	// many requests, or fewer, and what is remembered of each namespace can be forgotten.
+	seedNamespaces = 1000
 )
 
 // seeds schedules the comparisons of one destination with the cluster, and records their results.
@@ -48,8 +51,10 @@ type seedState struct {
 	// whole requests the comparison of all objects, namespaces those of some namespaces.
 	whole      bool
 	namespaces map[string]bool
-	notBefore  time.Time
-	delay      time.Duration
+	// alone is how many namespaces were compared alone since the last complete comparison.
+	alone     int
+	notBefore time.Time
+	delay     time.Duration
 	// selected is when the type was first selected.
 	selected time.Time
 	// comparing is set while a comparison is running.
@@ -205,7 +210,9 @@ func (s *seeds) succeeded(done seed, listed map[watch.Watch]position, f found) {
 		}
 		if len(done.namespaces) == 0 {
 			clear(state.listed)
+			state.alone = 0
 		}
+		state.alone += len(done.namespaces)
 		for w, at := range listed {
 			state.listed[w] = []position{at}
 		}
@@ -246,7 +253,7 @@ func (s *seeds) finish(done seed, note func(*seedState)) {
 	note(state)
 }
 
-// request requests the comparison of some namespaces, or of everything if there are none.
+// request requests the comparison of some namespaces, or of everything if there are none or too many.
 func (s *seedState) request(namespaces []string) {
 	if len(namespaces) == 0 {
 		s.whole = true
@@ -258,6 +265,7 @@ func (s *seedState) request(namespaces []string) {
 	for _, namespace := range namespaces {
 		s.namespaces[namespace] = true
 	}
+	s.whole = s.whole || s.alone+len(s.namespaces) > seedNamespaces
 }
 
 // takeSweep reports whether a sweep is due; sweepAgain requests it again.

@@ -5,6 +5,7 @@ package mirror
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -84,6 +85,49 @@ func TestNamespacesAreComparedAlone(t *testing.T) {
 	s.invalidate(configMaps)
 	if next, _ = s.take(always, never); len(next.namespaces) != 0 {
 		t.Errorf("next = %+v, want the whole type", next)
+	}
+}
+
+// TestManyNamespacesAreComparedTogether checks that a type is compared completely once many of its namespaces were compared alone, or are
+// to be, and that what is remembered of namespaces is bounded by that.
+func TestManyNamespacesAreComparedTogether(t *testing.T) {
+	s := newSeeds()
+	s.selectTypes(map[schema.GroupVersionResource]string{configMaps: "a"})
+	compare := func() (whole bool) {
+		next, _ := s.take(always, never)
+		if len(next.namespaces) == 0 {
+			s.succeeded(next, map[watch.Watch]position{{Resource: configMaps}: {resourceVersion: "100"}}, found{})
+			return true
+		}
+		listed := map[watch.Watch]position{}
+		for _, namespace := range next.namespaces {
+			listed[watch.Watch{Resource: configMaps, Namespace: namespace}] = position{resourceVersion: "100"}
+		}
+		s.succeeded(next, listed, found{})
+		return false
+	}
+	compare()
+	complete := 0
+	for i := range 3 * seedNamespaces {
+		s.invalidateNamespace(configMaps, fmt.Sprint("preview-", i))
+		if compare() {
+			complete++
+		}
+		if n := len(s.types[configMaps].listed); n > 1+seedNamespaces {
+			t.Fatalf("the positions of %d scopes are kept after %d comparisons", n, i)
+		}
+	}
+	if complete != 2 {
+		t.Errorf("%d complete comparisons, want 2", complete)
+	}
+	for i := range 2 * seedNamespaces {
+		s.invalidateNamespace(configMaps, fmt.Sprint("preview-", i))
+	}
+	if !compare() {
+		t.Errorf("%d namespaces are compared alone", 2*seedNamespaces)
+	}
+	if !s.superseded(configMap("a"), "100", false) {
+		t.Error("the change of a namespace that was compared alone before is not superseded")
 	}
 }
 
