@@ -72,7 +72,7 @@ var notInlined = []string{
 // what is empty in the environment from go env -w, which GOENV turns off. grpcnotrace leaves out the trace pages of gRPC, whose templates would make the
 // linker keep all methods of the program.
 func build(ctx context.Context, source, name, path, arch string) error {
-	arguments := []string{"build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w", "-o", path}
+	arguments := []string{"build", "-trimpath", "-buildvcs=true", "-tags=grpcnotrace", "-ldflags=-s -w -funcalign=16", "-o", path}
 	for _, pattern := range notInlined {
 		arguments = append(arguments, "-gcflags="+pattern+"=-l")
 	}

@@ -33,7 +33,7 @@ func ProductWithFailpoints(ctx context.Context, root, path string) (string, erro
 
 // Released builds a program with the build tag and the linker flags that programs have in the image, which make it smaller.
 func Released(ctx context.Context, root, path string) (string, error) {
-	return buildProduct(ctx, root, path, "released", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w")
+	return buildProduct(ctx, root, path, "released", "-trimpath", "-tags=grpcnotrace", "-ldflags=-s -w -funcalign=16")
 }
 
 // product builds into a folder for each set of flags. They differ from root/bin, where make and readers of the
