@@ -123,24 +123,20 @@ func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 // RemoveThrough removes the rows of a destination up to and including a sequence, the oldest first.
 func (o *Outbox) RemoveThrough(ctx context.Context, destination types.UID, sequence uint64) error {
 	last := rowKey(Row{Sequence: sequence, Change: Change{UID: destination}})
-	for {
-		var keys []string
-		for key, err := range o.table.Keys(ctx, rowPrefix(destination)) {
-			if err != nil {
-				return fmt.Errorf("read the outbox: %w", err)
-			}
-			if key > last || len(keys) == MaxBatch {
-				break
-			}
-			keys = append(keys, key)
+	var keys []string
+	for key, err := range o.table.Keys(ctx, rowPrefix(destination)) {
+		if err != nil {
+			return fmt.Errorf("read the outbox: %w", err)
 		}
-		if len(keys) == 0 {
-			return nil
+		if key > last {
+			break
 		}
-		if err := o.table.Delete(ctx, keys...); err != nil {
-			return fmt.Errorf("remove rows from the outbox: %w", err)
-		}
+		keys = append(keys, key)
 	}
+	if err := o.table.Delete(ctx, keys...); err != nil {
+		return fmt.Errorf("remove rows from the outbox: %w", err)
+	}
+	return nil
 }
 
 // Unreadable returns the error for a row that this version cannot read, with its key and the remedy. The mirror must not
