@@ -150,11 +150,14 @@ func raceReport(log string) error {
 	return nil
 }
 
-// ofUpstream reports whether a data race is that of SecureServingInfo.tlsConfig in k8s.io/apiserver, which sets
-// GetConfigForClient after it has started the controller that clones the configuration. Only a change of the certificates
-// at that moment shows it. A clone is the result of GetConfigForClient, so that its own is never called.
+// ofUpstream reports whether a data race is that of SecureServingInfo.Serve in k8s.io/apiserver, which changes the
+// configuration after it has started the controller that clones it: tlsConfig sets GetConfigForClient, and
+// http2.ConfigureServer sets PreferServerCipherSuites. Only a change of the certificates at that moment shows it. Neither
+// matters: a clone is the result of GetConfigForClient, so that its own is never called, and Go ignores the other field.
 func ofUpstream(report string) bool {
-	return strings.Contains(report, "k8s.io/apiserver/pkg/server.(*SecureServingInfo).tlsConfig()") &&
-		strings.Contains(report, "crypto/tls.(*Config).Clone()") &&
-		strings.Contains(report, "dynamiccertificates.(*DynamicServingCertificateController).syncCerts()")
+	const server = "k8s.io/apiserver/pkg/server."
+	return strings.Contains(report, "crypto/tls.(*Config).Clone()") &&
+		strings.Contains(report, "dynamiccertificates.(*DynamicServingCertificateController).syncCerts()") &&
+		(strings.Contains(report, server+"(*SecureServingInfo).tlsConfig()") ||
+			strings.Contains(report, "http2.configureServer()") && strings.Contains(report, server+"(*SecureServingInfo).Serve()"))
 }
