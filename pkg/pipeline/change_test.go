@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
@@ -89,6 +91,38 @@ func TestPermissionsAreUnknown(t *testing.T) {
 	s.cluster.put("two", "web")
 	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
 	s.says(v1alpha1.ConditionReady, v1alpha1.ReasonSucceeded)
+}
+
+// TestTypesThatAppearLaterAreReviewedFirst checks that objects of a type that appears are sent only after a review says that the user may
+// list them.
+func TestTypesThatAppearLaterAreReviewedFirst(t *testing.T) {
+	s := newFixture(t)
+	search := s.receiver()
+	p := inventory(sinkTo("search", search))
+	p.Spec.Instances.Resources = []string{"configmaps", "secrets"}
+	p.Status.EditedBy = &v1alpha1.AutomatedBy{Username: "eve", Time: metav1.NewTime(noon)}
+	s.create(p)
+	s.start()
+	s.knows(search, coupons, named("web"), named("worker"))
+
+	s.reviewer.Fail("", errors.New("no answer"))
+	s.cluster.serveSecrets()
+	s.await("Secrets are discovered", func() error {
+		if chosen, _ := s.types.Snapshot().Resolve(watch.Selection{Resources: []string{"secrets"}}, watch.Policy{}); len(chosen) != 1 {
+			return fmt.Errorf("types: %v", chosen)
+		}
+		return nil
+	})
+	reviews := len(s.reviewer.Reviewed())
+	s.eventually("permissions are reviewed again", func() error { return atLeast(len(s.reviewer.Reviewed()), reviews+1) })
+	// The types that were reviewed before are sent as before.
+	s.cluster.put("two", "web")
+	s.eventually("the new label is sent", func() error { return differs(level(search, "web"), "two") })
+	s.pass(60)
+	s.knows(search, coupons, named("web"), named("worker"))
+
+	s.reviewer.Allow()
+	s.knows(search, coupons, named("web"), named("worker"), "shop/v1/Secret/token")
 }
 
 // TestRequestOutlivesSuspension checks that a request that is pending while the pipeline is suspended is completed afterwards.

@@ -4,6 +4,7 @@
 package pipeline
 
 import (
+	"context"
 	"strconv"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 
 var (
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 )
 
@@ -37,6 +39,8 @@ type cluster struct {
 	version int
 	// refusal is the error of lists of ConfigMaps; nil if they succeed.
 	refusal error
+	// discovery has the types that the cluster serves.
+	discovery testkit.Discovery
 }
 
 func newCluster(t testing.TB) *cluster {
@@ -46,7 +50,7 @@ func newCluster(t testing.TB) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{
-		TB: t, meta: metadatafake.NewSimpleMetadataClient(metaScheme),
+		TB: t, discovery: discovery(), meta: metadatafake.NewSimpleMetadataClient(metaScheme),
 		whole: dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme.Scheme, map[schema.GroupVersionResource]string{
 			definitions: "CustomResourceDefinitionList",
 		}),
@@ -120,7 +124,40 @@ func (c *cluster) define(plural, kind string) {
 	}
 }
 
-// discovery returns the types that the cluster serves.
+// ServerGroupsAndResourcesWithContext returns the types that the cluster serves.
+func (c *cluster) ServerGroupsAndResourcesWithContext(ctx context.Context) ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.discovery.ServerGroupsAndResourcesWithContext(ctx)
+}
+
+// serveSecrets has the cluster serve Secrets, one of which exists, and its clients find out by an event of definitions.
+func (c *cluster) serveSecrets() {
+	c.Helper()
+	secret := &metav1.PartialObjectMetadata{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "token", Namespace: "shop", UID: "uid-of-token", ResourceVersion: c.nextVersion(), CreationTimestamp: metav1.NewTime(noon),
+		},
+	}
+	if err := c.meta.Tracker().Create(secrets, secret, "shop"); err != nil {
+		c.Fatal(err)
+	}
+	c.mu.Lock()
+	v1 := c.discovery[0].DeepCopy()
+	v1.APIResources = append(v1.APIResources, metav1.APIResource{Name: "secrets", Kind: "Secret", Namespaced: true, Verbs: v1.APIResources[0].Verbs})
+	c.discovery = append(testkit.Discovery{v1}, c.discovery[1:]...)
+	c.mu.Unlock()
+	event := &metav1.PartialObjectMetadata{
+		TypeMeta:   metav1.TypeMeta{APIVersion: definitions.GroupVersion().String(), Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: "others.example.com", UID: "uid-of-others", ResourceVersion: c.nextVersion()},
+	}
+	if err := c.meta.Tracker().Create(definitions, event, ""); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// discovery returns the types that the cluster serves at first.
 func discovery() testkit.Discovery {
 	verbs := metav1.Verbs{"get", "list", "watch"}
 	return testkit.Discovery{

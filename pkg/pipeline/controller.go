@@ -13,12 +13,13 @@ import (
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/access/egress/proxy"
 	"github.com/configbutler/slipstream/pkg/controller"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // Config is what a Controller needs beside controller.Shared. All fields are required.
 type Config struct {
-	// Resolver returns the types that a pipeline selects.
-	Resolver access.Resolver
+	// Resolver returns the types of a snapshot that a pipeline selects. The snapshot is nil while the types are unknown.
+	Resolver func(*watch.Snapshot) access.Resolver
 	// Network connects to HTTP sinks.
 	Network *proxy.Network
 	// SinkClient returns the client that reads the Secret of one sink and creates its Jobs.

@@ -22,5 +22,5 @@
 // # Permissions
 //
 // Objects are sent with the permissions of the user who last edited the pipeline. While that user lacks one of them, nothing is watched or
-// sent.
+// sent. A type that appears later is watched only after these permissions were reviewed with it.
 package pipeline

@@ -57,7 +57,9 @@ type fixture struct {
 	clock    *testkit.Clock
 	reviewer *accesstest.Reviewer
 	events   *testkit.EventLog
-	stop     func()
+	// types are those of the process that was started last.
+	types *watch.Types
+	stop  func()
 	// mu protects the fields below.
 	mu sync.Mutex
 	// statusWrites has the times of status writes.
@@ -117,6 +119,7 @@ func (s *fixture) start() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), ktesting.NewLogger(s, ktesting.NewConfig(ktesting.Verbosity(0)))))
 	group, resourceTypes := s.group()
+	s.types = resourceTypes
 	ended := testkit.Run(ctx, s, group.Run, resourceTypes.Run)
 	s.stop = sync.OnceFunc(func() { cancel(); <-ended })
 }
@@ -124,12 +127,12 @@ func (s *fixture) start() {
 // group returns a group of the controller and others, and the types that it needs.
 func (s *fixture) group(others ...controller.Controller) (*controller.Group, *watch.Types) {
 	s.Helper()
-	resourceTypes, err := watch.NewTypes(discovery(), s.cluster.meta, time.Hour)
+	resourceTypes, err := watch.NewTypes(s.cluster, s.cluster.meta, time.Hour)
 	if err != nil {
 		s.Fatal(err)
 	}
 	pipelines := &Controller{Config: Config{
-		Resolver: resolver{}, Network: &proxy.Network{Direct: (&net.Dialer{}).DialContext},
+		Resolver: func(*watch.Snapshot) access.Resolver { return resolver{} }, Network: &proxy.Network{Direct: (&net.Dialer{}).DialContext},
 		SinkClient: func() (kubernetes.Interface, error) { return s.kube, nil },
 	}}
 	return controller.NewGroup(&controller.Process{

@@ -13,11 +13,14 @@ import (
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
 	"github.com/configbutler/slipstream/pkg/controller/syncpolicy"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // permissionCheck is the result of a permission check.
 type permissionCheck struct {
 	generation int64
+	// types are those from which the pipeline selected, nil if they were unknown. Only these may be sent.
+	types *watch.Snapshot
 	// lost describes the permissions that the user lacks; empty if there are none.
 	lost string
 }
@@ -40,14 +43,14 @@ func (r *reconciliation) holdReason(ctx context.Context) (conditions.Reason, err
 }
 
 // checkPermissions checks the permissions of the user who last edited the pipeline. If the check fails, the last result for the same
-// generation stays valid; without one the pipeline is held.
+// generation stays valid, for the types that existed then; without one the pipeline is held.
 func (r *reconciliation) checkPermissions(ctx context.Context) (conditions.Reason, error) {
-	p, user := r.pipeline, access.Sending(r.object)
-	permissions, _ := access.OfPipeline(r.pipelines.config.Resolver, r.object)
+	p, user, types := r.pipeline, access.Sending(r.object), r.pipelines.shared.Types.Snapshot()
+	permissions, _ := access.OfPipeline(r.pipelines.config.Resolver(types), r.object)
 	lost, err := r.pipelines.shared.Access.Check(ctx, user, permissions)
 	switch {
 	case err == nil:
-		p.permission = &permissionCheck{generation: r.object.Generation, lost: lost}
+		p.permission = &permissionCheck{generation: r.object.Generation, types: types, lost: lost}
 	case p.permission == nil || p.permission.generation != r.object.Generation:
 		return conditions.Progressing(fmt.Sprintf("Whether %s may have it sent is being determined", user)),
 			fmt.Errorf("find out what %s may have sent: %w", user, err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 	"github.com/configbutler/slipstream/pkg/pipeline/observe"
 )
 
@@ -39,9 +40,10 @@ type pipeline struct {
 	// leaving are removed sinks whose rows must be deleted.
 	leaving []*sink
 
-	// fan is the target of the observer, nil while nothing is observed; selection is what it selects.
+	// fan is the target of the observer, nil while nothing is observed; selection is what it selects, of types.
 	fan       *fanout
 	selection observe.Selection
+	types     *watch.Snapshot
 	// listing is the last list.
 	listing *task
 	run     *run
@@ -140,17 +142,20 @@ func (p *pipeline) hasSink(name string) bool {
 
 // observe reports the selected objects to the sinks. A new sink or a changed selection causes a full list.
 func (c *pipelines) observe(ctx context.Context, p *pipeline) error {
-	fan, selection := fanOf(p), selectionOf(p.spec.Load())
+	fan, selection, polled := fanOf(p), selectionOf(p.spec.Load()), c.shared.Clock.Now()
 	if p.fan != nil && slices.Equal(p.fan.ledgers, fan.ledgers) {
 		if equality.Semantic.DeepEqual(p.selection, selection) {
-			return nil
+			if p.types == p.permission.types {
+				return nil
+			}
+			polled = p.polled
 		}
 		fan = p.fan
 	}
-	if err := c.observer.Set(ctx, p.uid, selection, fan); err != nil {
+	if err := c.observer.Set(ctx, p.uid, p.permission.types, selection, fan); err != nil {
 		return fmt.Errorf("watch what it selects: %w", err)
 	}
-	p.fan, p.selection, p.polled = fan, selection, c.shared.Clock.Now()
+	p.fan, p.types, p.selection, p.polled = fan, p.permission.types, selection, polled
 	return nil
 }
 

@@ -56,7 +56,7 @@ func newPipelines(config Config, shared *controller.Shared) (*pipelines, error) 
 	}
 	shared.Cleanup(c.queue.ShutDown)
 	c.observer = observe.New(observe.Config{
-		Types: shared.Types, Definitions: watch.Objects(shared.Cluster.Dynamic), Instances: watch.Metadata(shared.Cluster.Metadata),
+		Definitions: watch.Objects(shared.Cluster.Dynamic), Instances: watch.Metadata(shared.Cluster.Metadata),
 		Clock: shared.Clock, Changed: c.updateStatuses,
 	})
 	shared.Cleanup(c.observer.ShutDown)
@@ -70,6 +70,8 @@ func (c *pipelines) runUntil(ctx context.Context) error {
 	}
 	var group wait.Group
 	defer group.Wait()
+	// A type that appears is sent once each pipeline that selects it has been reviewed again.
+	defer c.shared.Types.Subscribe(func(*watch.Snapshot) { c.enqueueAll() })()
 	group.StartWithContext(ctx, c.observer.Run)
 	group.StartWithContext(ctx, c.measureUntil)
 	c.queue.Run(ctx, workers, c.reconcile)

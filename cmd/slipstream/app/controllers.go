@@ -79,7 +79,7 @@ type controllers struct {
 	past    *past.Past
 	sending notification.TesterConfig
 	// resolver returns the types that rules and pipelines select.
-	resolver access.Resolver
+	resolver *mirror.Resolver
 	// network connects to the addresses in users' objects.
 	network *proxy.Network
 }
@@ -114,7 +114,7 @@ func (c *controllers) all(identity string) ([]controller.Controller, error) {
 	}
 	return []controller.Controller{
 		mirror, &history.Controller{History: c.history}, c.catalog(), c.environment(),
-		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver, Network: c.network, SinkClient: sinkClient}},
+		&pipeline.Controller{Config: pipeline.Config{Resolver: c.resolver.Of, Network: c.network, SinkClient: sinkClient}},
 		c.notifications(), c.retention(deposits),
 	}, nil
 }

@@ -13,8 +13,6 @@ import (
 
 // Config configures an Observer. All fields are required unless their comment says otherwise.
 type Config struct {
-	// Types are the types that the cluster serves. The caller runs them.
-	Types Types
 	// Definitions reads whole CustomResourceDefinitions, Instances the metadata of objects of all types.
 	Definitions, Instances watch.Reader
 	// Changed is called when the State of a pipeline may have changed, except for changes of single objects. It must return quickly. Optional.
@@ -22,16 +20,6 @@ type Config struct {
 	// Clock schedules retries of lists; nil means the real one.
 	Clock clock.WithTicker
 }
-
-// Types are the types that the cluster serves.
-type Types interface {
-	// Snapshot returns nil until discovery has succeeded.
-	Snapshot() *watch.Snapshot
-	// Subscribe calls changed with each new snapshot until cancel is called.
-	Subscribe(changed func(*watch.Snapshot)) (cancel func())
-}
-
-var _ Types = &watch.Types{}
 
 // Target receives the objects that a pipeline selects. An object can be reported more than once.
 type Target interface {

@@ -16,6 +16,6 @@
 // Changes of a type wait while it is listed. Earlier changes were reported before the list, which is consistent and newer; later ones are
 // dropped up to the list's resourceVersion.
 //
-// The types follow the snapshots of the watch.Types. When a type is not served any more, RetainTypes reports that none of its objects
-// is left, unless discovery of its group failed.
+// The types are those of the snapshot with which the pipeline was set. When a type is not served any more, RetainTypes reports that none of
+// its objects is left, unless discovery of its group failed.
 package observe

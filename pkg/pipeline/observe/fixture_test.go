@@ -58,40 +58,6 @@ var (
 	newWidgetType  = typeOf(newWidgets, "Widget")
 )
 
-// fakeTypes is a Types with a fixed snapshot.
-type fakeTypes struct {
-	mutex    sync.Mutex
-	snapshot *watch.Snapshot
-	changed  []func(*watch.Snapshot)
-}
-
-func (c *fakeTypes) Snapshot() *watch.Snapshot {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.snapshot
-}
-
-func (c *fakeTypes) Subscribe(changed func(*watch.Snapshot)) (cancel func()) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.changed = append(c.changed, changed)
-	return func() {}
-}
-
-func (c *fakeTypes) set(snapshot *watch.Snapshot) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.snapshot = snapshot
-	for _, changed := range c.changed {
-		changed(snapshot)
-	}
-}
-
-// discovered sets the types that the cluster serves.
-func (c *fakeTypes) discovered(served ...watch.Type) { c.set(watch.NewSnapshot(served, nil)) }
-
-var _ observe.Types = &fakeTypes{}
-
 // target is a Target that stores the reported objects and records changes of them.
 type target struct {
 	mutex sync.Mutex
@@ -229,8 +195,17 @@ func (t *target) expect(tb testing.TB, keys ...string) {
 type fixture struct {
 	testing.TB
 	server   *apiServer
-	types    *fakeTypes
 	observer *observe.Observer
+	// types are those that the cluster serves.
+	types *watch.Snapshot
+	// pipelines are those that set has set last.
+	pipelines map[types.UID]setting
+}
+
+// setting is what a pipeline selects, and its target.
+type setting struct {
+	selection observe.Selection
+	target    observe.Target
 }
 
 // newFixture returns a fixture that serves some types, without objects.
@@ -245,14 +220,12 @@ func newFixture(tb testing.TB, served ...watch.Type) *fixture {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &fixture{TB: tb, server: server, types: &fakeTypes{}}
+	s := &fixture{TB: tb, server: server, pipelines: map[types.UID]setting{}}
 	for _, t := range served {
 		server.serve(t.Resource)
 	}
-	s.types.discovered(served...)
-	s.observer = observe.New(observe.Config{
-		Types: s.types, Definitions: watch.Objects(whole), Instances: watch.Metadata(bare),
-	})
+	s.discovered(served...)
+	s.observer = observe.New(observe.Config{Definitions: watch.Objects(whole), Instances: watch.Metadata(bare)})
 	tb.Cleanup(s.observer.ShutDown)
 	return s
 }
@@ -275,8 +248,31 @@ func (s *fixture) run() *fixture {
 
 func (s *fixture) set(uid types.UID, selection observe.Selection, to observe.Target) {
 	s.Helper()
-	if err := s.observer.Set(s.Context(), uid, selection, to); err != nil {
+	if err := s.observer.Set(s.Context(), uid, s.types, selection, to); err != nil {
 		s.Fatal(err)
+	}
+	s.pipelines[uid] = setting{selection, to}
+}
+
+func (s *fixture) unset(uid types.UID) {
+	s.Helper()
+	if err := s.observer.Unset(s.Context(), uid); err != nil {
+		s.Fatal(err)
+	}
+	delete(s.pipelines, uid)
+}
+
+// discovered changes the types that the cluster serves, as a controller that allows them all.
+func (s *fixture) discovered(served ...watch.Type) {
+	s.Helper()
+	s.serve(watch.NewSnapshot(served, nil))
+}
+
+func (s *fixture) serve(snapshot *watch.Snapshot) {
+	s.Helper()
+	s.types = snapshot
+	for uid, pipeline := range s.pipelines {
+		s.set(uid, pipeline.selection, pipeline.target)
 	}
 }
 

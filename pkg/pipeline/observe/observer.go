@@ -60,6 +60,8 @@ type source struct {
 
 // pipeline is a pipeline that is observed.
 type pipeline struct {
+	// types are those from which selection selects, nil while they are unknown.
+	types       *watch.Snapshot
 	selection   Selection
 	target      Target
 	subscribers map[feedID]*subscriber
@@ -96,7 +98,6 @@ func (o *Observer) newSource(kind item.Kind, reader watch.Reader) *source {
 func (o *Observer) Run(ctx context.Context) {
 	var group wait.Group
 	defer group.Wait()
-	defer o.config.Types.Subscribe(func(*watch.Snapshot) { o.planSoon() })()
 	for _, s := range o.sources {
 		group.StartWithContext(ctx, s.streams.Run)
 	}
@@ -122,17 +123,18 @@ func (o *Observer) planSoon() {
 	}
 }
 
-// Set starts to report what a pipeline selects to a target, or changes the selection. A different target (compared with ==) replaces the
-// previous one, which is not called any more, and gets everything by lists. Set blocks until Run was called. After an error, which is that
-// of ctx or that Run has ended, it is undefined whether the change takes effect.
-func (o *Observer) Set(ctx context.Context, uid types.UID, selection Selection, target Target) error {
+// Set starts to report what a pipeline selects of types to a target, or changes the selection or the types: the caller has checked that the
+// pipeline may have these, and calls Set again when others are served. types is nil while they are unknown, and nothing is reported. A
+// different target (compared with ==) replaces the previous one, which is not called any more, and gets everything by lists. Set blocks
+// until Run was called. After an error, which is that of ctx or that Run has ended, it is undefined whether the change takes effect.
+func (o *Observer) Set(ctx context.Context, uid types.UID, types *watch.Snapshot, selection Selection, target Target) error {
 	return o.arrange(ctx, func() {
 		p, ok := o.pipelines[uid]
 		if !ok || p.target != target {
-			o.pipelines[uid] = &pipeline{selection: selection, target: target, subscribers: map[feedID]*subscriber{}}
-			return
+			p = &pipeline{target: target, subscribers: map[feedID]*subscriber{}}
+			o.pipelines[uid] = p
 		}
-		p.selection = selection
+		p.types, p.selection = types, selection
 	})
 }
 
@@ -149,9 +151,6 @@ func (o *Observer) Unset(ctx context.Context, uid types.UID) error {
 // List lists everything that a pipeline selects, or only some kinds, and returns when the target has received it. A type that cannot be
 // listed does not block the others, and is retried.
 func (o *Observer) List(ctx context.Context, uid types.UID, urgency ledger.Urgency, kinds ...item.Kind) error {
-	if o.config.Types.Snapshot() == nil {
-		return errUnknownTypes
-	}
 	subscribers, err := o.request(uid, urgency, kinds)
 	if err != nil {
 		return err
@@ -172,6 +171,9 @@ func (o *Observer) request(uid types.UID, urgency ledger.Urgency, kinds []item.K
 	p, ok := o.pipelines[uid]
 	if !ok {
 		return nil, fmt.Errorf("list what pipeline %s selects: it is not observed", uid)
+	}
+	if p.types == nil {
+		return nil, errUnknownTypes
 	}
 	var subscribers []*subscriber
 	for id, t := range p.subscribers {

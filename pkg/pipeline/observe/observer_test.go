@@ -240,7 +240,7 @@ func TestTypesComeAndGoWithoutARestart(t *testing.T) {
 		s.server.serve(widgets)
 		s.server.put(definitions, definition("widgets", "Widget", true))
 		s.server.put(widgets, object("shop", "w", fmt.Sprint("first", i)))
-		s.types.discovered(configMapType, definitionType, widgetType)
+		s.discovered(configMapType, definitionType, widgetType)
 		to.expect(t, configMap("a"), widget("w"), defined("widgets", "Widget"))
 		s.server.put(widgets, object("shop", "v", fmt.Sprint("second", i)))
 		to.expect(t, configMap("a"), widget("w"), widget("v"), defined("widgets", "Widget"))
@@ -249,7 +249,7 @@ func TestTypesComeAndGoWithoutARestart(t *testing.T) {
 		s.server.drop(widgets)
 		s.server.remove(definitions, definition("widgets", "Widget", true))
 		to.expect(t, configMap("a"), widget("w"), widget("v"))
-		s.types.discovered(configMapType, definitionType)
+		s.discovered(configMapType, definitionType)
 		to.expect(t, configMap("a"))
 	}
 	s.listed(shop)
@@ -261,7 +261,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 	s.server.put(newWidgets, object("shop", "w", "1"))
 	other := newWidgetType
 	other.Preferred = false
-	s.types.discovered(widgetType, other)
+	s.discovered(widgetType, other)
 	s.run()
 	to := newTarget()
 	s.set(shop, instances("widgets"), to)
@@ -270,7 +270,7 @@ func TestAnotherPreferredVersionReplacesTheObjectsOfTheOneBefore(t *testing.T) {
 
 	before := widgetType
 	before.Preferred = false
-	s.types.discovered(before, newWidgetType)
+	s.discovered(before, newWidgetType)
 	const newWidget = "Instance/example.com/v2/Widget/shop/w"
 	to.expect(t, newWidget)
 	if news, want := to.takeChanges(), []string{"+" + widget("w"), "-" + widget("w"), "+" + newWidget}; !slices.Equal(news, want) {
@@ -295,9 +295,9 @@ func TestFailedDiscoveryRemovesNothing(t *testing.T) {
 	stale.Stale = true
 
 	// A process that has just started does not know the type; a later one knows that discovery of it fails.
-	s.types.set(watch.NewSnapshot([]watch.Type{configMapType}, failed))
+	s.serve(watch.NewSnapshot([]watch.Type{configMapType}, failed))
 	s.set(shop, instances("*"), to)
-	s.types.set(watch.NewSnapshot([]watch.Type{configMapType, stale}, failed))
+	s.serve(watch.NewSnapshot([]watch.Type{configMapType, stale}, failed))
 	to.expect(t, known.String(), widget("w"))
 	s.server.refuse(widgets, status(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no endpoints"))
 	s.server.forget()
@@ -305,7 +305,7 @@ func TestFailedDiscoveryRemovesNothing(t *testing.T) {
 	to.expect(t, known.String(), widget("w"))
 
 	s.server.refuse(widgets, nil)
-	s.types.discovered(configMapType, widgetType)
+	s.discovered(configMapType, widgetType)
 	to.expect(t, widget("w"))
 	s.listed(shop)
 }

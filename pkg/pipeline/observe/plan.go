@@ -24,21 +24,16 @@ func (o *Observer) arrange(ctx context.Context, change func()) error {
 		return err
 	}
 	defer o.planning.Release(1)
-	snapshot := o.config.Types.Snapshot()
 	before := o.subscribers()
 	o.change(func() {
 		change()
-		if snapshot != nil {
-			o.plan(snapshot)
-		}
+		o.plan()
 	})
 	after := o.subscribers()
 	for t := range before.Difference(after) {
 		t.end()
 	}
-	if snapshot != nil {
-		o.retainTypes(snapshot)
-	}
+	o.retainTypes()
 	for t := range after.Difference(before) {
 		o.queue.Add(t.feed.id)
 	}
@@ -61,11 +56,11 @@ func (o *Observer) subscribers() sets.Set[*subscriber] {
 }
 
 // plan updates the subscribers of all pipelines, and the feeds. Subscribers whose selection has not changed are kept.
-func (o *Observer) plan(snapshot *watch.Snapshot) {
+func (o *Observer) plan() {
 	taken := map[feedID][]*subscriber{}
 	for _, p := range o.pipelines {
 		subscribers := map[feedID]*subscriber{}
-		for id, w := range p.selection.wants(snapshot) {
+		for id, w := range p.selection.wants(p.types) {
 			t, ok := p.subscribers[id]
 			if !ok || !reflect.DeepEqual(t.want, w) {
 				t = o.newSubscriber(id, w, p.target)
@@ -130,12 +125,14 @@ func (o *Observer) needed() map[item.Kind][]watch.Watch {
 
 // retainTypes reports the selected types to all targets. Subscribers of other types have ended, so that no objects of them are reported
 // afterwards.
-func (o *Observer) retainTypes(snapshot *watch.Snapshot) {
+func (o *Observer) retainTypes() {
 	o.mu.Lock()
 	pipelines := slices.Collect(maps.Values(o.pipelines))
 	o.mu.Unlock()
 	for _, p := range pipelines {
-		p.target.RetainTypes(p.selection.keeps(snapshot, p.wanted()))
+		if p.types != nil {
+			p.target.RetainTypes(p.selection.keeps(p.types, p.wanted()))
+		}
 	}
 }
 

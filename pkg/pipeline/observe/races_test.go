@@ -238,12 +238,10 @@ func TestUnsetEndsCalls(t *testing.T) {
 	s.set(shop, instances("configmaps"), to)
 	s.set("other", instances("configmaps"), other)
 	s.listed(shop)
-	if err := s.observer.Unset(t.Context(), shop); err != nil {
-		t.Fatal(err)
-	}
+	s.unset(shop)
 	before := to.callCount()
 	s.server.put(configMaps, object("shop", "a", "1"))
-	s.types.discovered(configMapType, widgetType)
+	s.discovered(configMapType, widgetType)
 	other.expect(t, configMap("a"))
 	if to.callCount() != before {
 		t.Error("target was called after Unset")
@@ -254,9 +252,7 @@ func TestUnsetEndsCalls(t *testing.T) {
 	if state := s.observer.State(shop); state.Listed || state.WatchedTypes != 0 {
 		t.Errorf("state = %+v", state)
 	}
-	if err := s.observer.Unset(t.Context(), "other"); err != nil {
-		t.Fatal(err)
-	}
+	s.unset("other")
 	testkit.Eventually(t, "the end of the watch", func() error {
 		if _, watches := s.server.counts(configMaps); watches > 0 {
 			return errors.New("unobserved type is still watched")
@@ -342,7 +338,7 @@ func TestPollsWatchNothing(t *testing.T) {
 
 func TestNothingIsReportedBeforeDiscovery(t *testing.T) {
 	s := newFixture(t)
-	s.types.set(nil)
+	s.serve(nil)
 	s.server.serve(configMaps)
 	s.server.put(configMaps, object("shop", "a", "1"))
 	s.run()
@@ -355,7 +351,7 @@ func TestNothingIsReportedBeforeDiscovery(t *testing.T) {
 	if err := s.observer.List(t.Context(), shop, ledger.Immediate); err == nil {
 		t.Error("state is listed before discovery")
 	}
-	s.types.discovered(configMapType)
+	s.discovered(configMapType)
 	to.expect(t, configMap("a"))
 }
 
@@ -365,7 +361,7 @@ func TestSetWaitsForRunUntilItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	to := newTarget()
-	if err := s.observer.Set(ctx, shop, instances("configmaps"), to); !errors.Is(err, context.Canceled) {
+	if err := s.observer.Set(ctx, shop, s.types, instances("configmaps"), to); !errors.Is(err, context.Canceled) {
 		t.Fatalf("Set returned %v", err)
 	}
 	s.run()

@@ -92,9 +92,12 @@ type want struct {
 	poll   bool
 }
 
-// wants returns the feeds that a selection needs.
+// wants returns the feeds that a selection needs, none while the types are unknown.
 func (s *Selection) wants(snapshot *watch.Snapshot) map[feedID]want {
 	wants := map[feedID]want{}
+	if snapshot == nil {
+		return wants
+	}
 	if s.Definitions != nil {
 		wants[feedID{item.CustomResourceDefinition, definitions}] = want{filter: s.Definitions, poll: s.Poll}
 	}

@@ -15,14 +15,13 @@ import (
 
 // State returns the state of the observation of a pipeline.
 func (o *Observer) State(uid types.UID) State {
-	listed := o.config.Types.Snapshot() != nil
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, ok := o.pipelines[uid]
-	state := State{Listed: ok && listed}
-	if !ok {
-		return state
+	if !ok || p.types == nil {
+		return State{}
 	}
+	state := State{Listed: true}
 	for id, t := range p.subscribers {
 		if id.kind == item.Instance {
 			state.WatchedTypes++
