@@ -116,7 +116,7 @@ func newMirror(config Config, shared *controller.Shared) (*mirror, error) {
 	m.registry.services = m.services
 	m.planner = &planner{
 		shared: shared, informers: m.informers, policy: config.Policy, encryption: m.encryption, registry: m.registry,
-		permissions: newPermissions(shared.Access, &Resolver{Types: shared.Types, Policy: config.Policy}),
+		permissions: newPermissions(shared.Access, (&Resolver{Policy: config.Policy}).Of),
 		streams:     m.streams, watches: m.watches, replan: m.replan, publish: m.publish,
 	}
 	m.publisher = &publisher{

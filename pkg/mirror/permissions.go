@@ -19,22 +19,22 @@ import (
 	"github.com/configbutler/slipstream/pkg/access"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/controller/conditions"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
 
 // permissions has the results of access reviews: whether the author of a rule may still read what the rule selects.
 type permissions struct {
-	access   access.Reviewer
-	resolver access.Resolver
+	access access.Reviewer
+	// resolver returns a resolver of a snapshot.
+	resolver func(*watch.Snapshot) access.Resolver
 
 	mu sync.Mutex
 	// reviews has the last review of each rule, by UID.
 	reviews map[types.UID]review
-	// required has what each rule needed when checkNew saw it last, by UID.
-	required map[types.UID]needs
 }
 
-func newPermissions(reviewer access.Reviewer, resolver access.Resolver) *permissions {
-	return &permissions{access: reviewer, resolver: resolver, reviews: map[types.UID]review{}, required: map[types.UID]needs{}}
+func newPermissions(reviewer access.Reviewer, resolver func(*watch.Snapshot) access.Resolver) *permissions {
+	return &permissions{access: reviewer, resolver: resolver, reviews: map[types.UID]review{}}
 }
 
 // needs is the hash of the types that a rule selects, as access reviews name them. It changes when a type appears or disappears that the
@@ -49,10 +49,12 @@ func needsOf(all []access.Permission) needs {
 	return sha256.Sum256(names)
 }
 
-// review is the result for one generation of a rule, and therefore for one author, and for the types that existed then.
+// review is the result for one generation of a rule, and therefore for one author, and for the types that the rule selected then.
 type review struct {
 	generation int64
 	needs      needs
+	// types are those from which the rule selected, or later ones from which it selects the same.
+	types *watch.Snapshot
 	// problem is zero if the author has the permissions.
 	problem conditions.Reason
 }
@@ -61,17 +63,18 @@ type review struct {
 type authoredRule struct {
 	object metav1.Object
 	author access.Holder
-	// needs returns the permissions that the rule needs, with the types that exist now.
+	// needs returns the permissions that the rule needs, with the types of the inputs.
 	needs func() []access.Permission
 }
 
 // authoredRules returns the rules whose authors are recorded.
 func (p *permissions) authoredRules(in inputs) []authoredRule {
 	var out []authoredRule
+	resolver := p.resolver(in.types)
 	for _, rule := range in.rules {
 		if author, known := access.Mirroring(&rule.Status); known {
 			out = append(out, authoredRule{rule, author, func() []access.Permission {
-				needs, _ := access.OfRule(p.resolver, rule)
+				needs, _ := access.OfRule(resolver, rule)
 				return needs
 			}})
 		}
@@ -79,7 +82,7 @@ func (p *permissions) authoredRules(in inputs) []authoredRule {
 	for _, rule := range in.clusterRules {
 		if author, known := access.Mirroring(&rule.Status); known {
 			out = append(out, authoredRule{rule, author, func() []access.Permission {
-				needs, _ := access.OfClusterRule(p.resolver, rule)
+				needs, _ := access.OfClusterRule(resolver, rule)
 				return needs
 			}})
 		}
@@ -87,37 +90,40 @@ func (p *permissions) authoredRules(in inputs) []authoredRule {
 	return out
 }
 
-// checkNew reviews the rules without a review of their generation and of the types that they select now, and forgets deleted rules. A rule
-// whose review fails is not in force; the files that it selects stay as they are.
+// checkNew reviews the rules without a review of their generation and of the types that they select now, and forgets deleted rules. Where a
+// review fails, the last one of the same generation counts, with the types of then. A rule without one is not in force, and the files that
+// it selects stay as they are. After a failed review no other is made: the authorizer may not respond.
 func (p *permissions) checkNew(ctx context.Context, in inputs) error {
 	rules, existing := p.authoredRules(in), sets.New[types.UID]()
-	var errs []error
+	var failure error
 	for _, rule := range rules {
 		existing.Insert(rule.object.GetUID())
 		required := rule.needs()
-		p.require(rule.object, needsOf(required))
-		if _, known := p.known(rule.object); known || len(errs) > 0 {
+		if p.covers(rule.object, needsOf(required), in.types) || failure != nil {
 			continue
 		}
-		if _, err := p.check(ctx, rule, required); err != nil {
-			errs = append(errs, err)
-		}
+		_, failure = p.check(ctx, rule, in.types, required)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.reviews, func(uid types.UID, _ review) bool { return !existing.Has(uid) })
-	maps.DeleteFunc(p.required, func(uid types.UID, _ needs) bool { return !existing.Has(uid) })
-	return utilerrors.NewAggregate(errs)
+	return failure
 }
 
-// require records what a rule needs. A review of other types no longer counts.
-func (p *permissions) require(rule metav1.Object, required needs) {
+// covers reports whether there is a review of a rule's generation and of what it requires. That review then counts for the types, too.
+func (p *permissions) covers(rule metav1.Object, required needs, of *watch.Snapshot) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.required[rule.GetUID()] = required
+	found, known := p.reviews[rule.GetUID()]
+	if !known || found.generation != rule.GetGeneration() || found.needs != required {
+		return false
+	}
+	found.types = of
+	p.reviews[rule.GetUID()] = found
+	return true
 }
 
-// checkAll reviews all rules again and reports whether a result has changed. A failed review leaves the last result and does not prevent
+// checkAll reviews all rules again and reports whether a review differs from the last one. A failed review leaves the last result and does not prevent
 // the others: an authorizer may fail for one user only.
 func (p *permissions) checkAll(ctx context.Context, in inputs) (changed bool, err error) {
 	var errs []error
@@ -125,7 +131,7 @@ func (p *permissions) checkAll(ctx context.Context, in inputs) (changed bool, er
 		if ctx.Err() != nil {
 			break
 		}
-		different, err := p.check(ctx, rule, rule.needs())
+		different, err := p.check(ctx, rule, in.types, rule.needs())
 		changed = changed || different
 		if err != nil {
 			errs = append(errs, err)
@@ -134,13 +140,14 @@ func (p *permissions) checkAll(ctx context.Context, in inputs) (changed bool, er
 	return changed, utilerrors.NewAggregate(errs)
 }
 
-// check reviews whether the author of a rule has the permissions that it requires, and reports whether the result has changed.
-func (p *permissions) check(ctx context.Context, rule authoredRule, required []access.Permission) (changed bool, err error) {
+// check reviews whether the author of a rule has the permissions that it requires for the types, and reports whether the review differs from
+// the last one.
+func (p *permissions) check(ctx context.Context, rule authoredRule, of *watch.Snapshot, required []access.Permission) (changed bool, err error) {
 	lost, err := p.access.Check(ctx, rule.author, required)
 	if err != nil {
 		return false, fmt.Errorf("check what the author of rule %s may read: %w", nameOf(rule.object), err)
 	}
-	next := review{generation: rule.object.GetGeneration(), needs: needsOf(required)}
+	next := review{generation: rule.object.GetGeneration(), needs: needsOf(required), types: of}
 	if lost != "" {
 		next.problem = conditions.Reason{Code: v1alpha1.ReasonPermissionLost, Message: lost}
 	}
@@ -148,25 +155,20 @@ func (p *permissions) check(ctx context.Context, rule authoredRule, required []a
 	defer p.mu.Unlock()
 	before, known := p.reviews[rule.object.GetUID()]
 	p.reviews[rule.object.GetUID()] = next
-	return !known || before.problem != next.problem, nil
+	before.types = of
+	return !known || before != next, nil
 }
 
-// known returns the last review's problem, and whether there is a review of the rule's generation and of what it needs.
-func (p *permissions) known(rule metav1.Object) (conditions.Reason, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, known := p.reviews[rule.GetUID()]
-	return found.problem, known && found.generation == rule.GetGeneration() && found.needs == p.required[rule.GetUID()]
-}
-
-// allow returns why a rule must not be in force; zero if it may.
-func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus) conditions.Reason {
+// allow returns why a rule must not be in force; zero if it may. It may select from the returned types only, from all if they are nil.
+func (p *permissions) allow(rule metav1.Object, status *v1alpha1.WatchRuleStatus) (*watch.Snapshot, conditions.Reason) {
 	author, recorded := access.Mirroring(status)
 	if !recorded {
-		return conditions.Reason{}
+		return nil, conditions.Reason{}
 	}
-	if found, known := p.known(rule); known {
-		return found
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if found, known := p.reviews[rule.GetUID()]; known && found.generation == rule.GetGeneration() {
+		return found.types, found.problem
 	}
-	return conditions.Progressing(fmt.Sprintf("whether %s may read what the rule selects is being determined", author))
+	return nil, conditions.Progressing(fmt.Sprintf("whether %s may read what the rule selects is being determined", author))
 }

@@ -11,22 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/access/accesstest"
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/pkg/kube/watch"
 )
-
-// plainResolver is a resolver of resources of the core group by their names.
-type plainResolver struct{}
-
-func (plainResolver) Preset() []schema.GroupResource { return nil }
-
-func (plainResolver) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
-	for _, name := range selection.Resources {
-		resources = append(resources, schema.GroupResource{Resource: name})
-	}
-	return resources, nil, true
-}
 
 // withReviewer sets eve as the author of the rules, and returns their permissions and the reviewer.
 func withReviewer(in *inputs) (*permissions, *accesstest.Reviewer) {
@@ -39,7 +27,7 @@ func withReviewer(in *inputs) (*permissions, *accesstest.Reviewer) {
 		in.clusterRules[i].UID, in.clusterRules[i].Status.EditedBy = types.UID(rule.Name), &v1alpha1.AutomatedBy{Username: "eve"}
 	}
 	reviewer := &accesstest.Reviewer{}
-	p := newPermissions(reviewer, plainResolver{})
+	p := newPermissions(reviewer, (&Resolver{Policy: watch.DefaultPolicy()}).Of)
 	in.allow = p.allow
 	return p, reviewer
 }
@@ -186,7 +174,7 @@ func TestFailedReviewKeepsTheLastResult(t *testing.T) {
 	if changed, err := p.checkAll(t.Context(), in); changed || !errors.Is(err, failure) {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
+	if _, found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
 		t.Errorf("problem = %+v", found)
 	}
 }
@@ -205,7 +193,7 @@ func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range in.rules[:2] {
-		if found := p.allow(rule, &rule.Status); !found.IsZero() {
+		if _, found := p.allow(rule, &rule.Status); !found.IsZero() {
 			t.Errorf("before: problem of %s = %+v", rule.Name, found)
 		}
 	}
@@ -214,52 +202,81 @@ func TestFailedReviewDoesNotBlockOthers(t *testing.T) {
 	if changed, err := p.checkAll(t.Context(), in); !changed || err == nil {
 		t.Errorf("changed %v, error %v", changed, err)
 	}
-	if found := p.allow(in.rules[1], &in.rules[1].Status); found.Code != v1alpha1.ReasonPermissionLost {
+	if _, found := p.allow(in.rules[1], &in.rules[1].Status); found.Code != v1alpha1.ReasonPermissionLost {
 		t.Errorf("problem = %+v", found)
 	}
-	if found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
+	if _, found := p.allow(in.rules[0], &in.rules[0].Status); !found.IsZero() {
 		t.Errorf("problem of an unknown rule = %+v", found)
 	}
 }
 
-// laterGroup is a plainResolver to which a type of another group with the same name is added.
-type laterGroup struct{ plainResolver }
-
-func (l laterGroup) Resolve(selection access.Selection) (resources []schema.GroupResource, unmatched []string, known bool) {
-	resources, unmatched, known = l.plainResolver.Resolve(selection)
-	for _, name := range selection.Resources {
-		resources = append(resources, schema.GroupResource{Group: "later.example.com", Resource: name})
-	}
-	return resources, unmatched, known
+// typesLater returns the types of the cluster of world, and ConfigMaps of another group, which a rule of ConfigMaps selects, too.
+func typesLater() *watch.Snapshot {
+	return typesWith(watch.Type{
+		Resource: schema.GroupVersionResource{Group: "later.example.com", Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap",
+		Namespaced: true, Preferred: true, Watchable: true,
+	})
 }
 
-// TestTypesThatAppearLaterAreReviewedFirst checks that a rule that selects one more type is not in force until a review says that its author
-// may read it.
+// TestTypesThatAppearLaterAreReviewedFirst checks that a rule that selects one more type selects it once a review says that its author may
+// read it, and that the rule stays in force without it while that is unknown.
 func TestTypesThatAppearLaterAreReviewedFirst(t *testing.T) {
 	for name, tt := range map[string]struct {
 		prepare func(*accesstest.Reviewer)
 		reason  string
+		types   int
 	}{
-		"may not":           {func(r *accesstest.Reviewer) { r.Deny(eve, secretsLost) }, v1alpha1.ReasonPermissionLost},
-		"cannot be checked": {func(r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) }, v1alpha1.ReasonProgressing},
-		"may":               {func(*accesstest.Reviewer) {}, ""},
+		"may not":           {func(r *accesstest.Reviewer) { r.Deny(eve, secretsLost) }, v1alpha1.ReasonPermissionLost, 2},
+		"cannot be checked": {func(r *accesstest.Reviewer) { r.Fail("", errors.New("no answer")) }, "", 1},
+		"may":               {func(*accesstest.Reviewer) {}, "", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := world()
 			in.rules = in.rules[:1]
 			p, reviewer := withReviewer(&in)
-			reason := func() string { return newPlan(in).rules[nameOf(in.rules[0])].problem.Code }
-			if err := p.checkNew(t.Context(), in); err != nil || reason() != "" {
-				t.Fatalf("error %v, reason %q", err, reason())
+			planned := func() *rulePlan { return newPlan(in).rules[nameOf(in.rules[0])] }
+			if err := p.checkNew(t.Context(), in); err != nil || !planned().problem.IsZero() {
+				t.Fatalf("error %v, problem %+v", err, planned().problem)
 			}
-			p.resolver = laterGroup{}
+			in.types = typesLater()
 			tt.prepare(reviewer)
-			if err := p.checkNew(t.Context(), in); (err != nil) != (tt.reason == v1alpha1.ReasonProgressing) {
+			if err := p.checkNew(t.Context(), in); (err != nil) != (name == "cannot be checked") {
 				t.Error(err)
 			}
-			if got := reason(); got != tt.reason {
-				t.Errorf("reason %q, want %q", got, tt.reason)
+			if got := planned(); got.problem.Code != tt.reason || len(got.types) != tt.types {
+				t.Errorf("problem %+v, types %v; want %q and %d", got.problem, got.types, tt.reason, tt.types)
+			}
+			reviewer.Allow()
+			if err := p.checkNew(t.Context(), in); err != nil {
+				t.Error(err)
+			}
+			if got := planned(); tt.reason == "" && len(got.types) != 2 {
+				t.Errorf("types %v after the review", got.types)
 			}
 		})
+	}
+}
+
+// TestPeriodicReviewOfOtherTypes has a periodic review end after that of a plan with more types. Another plan must follow.
+func TestPeriodicReviewOfOtherTypes(t *testing.T) {
+	in := world()
+	in.rules, in.clusterRules = in.rules[:1], nil
+	p, _ := withReviewer(&in)
+	later := in
+	later.types = typesLater()
+	if err := p.checkNew(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := p.checkAll(t.Context(), in); !changed || err != nil {
+		t.Errorf("periodic review of fewer types: changed %v, error %v", changed, err)
+	}
+	if err := p.checkNew(t.Context(), later); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := p.checkAll(t.Context(), later); changed || err != nil {
+		t.Errorf("periodic review of the same types: changed %v, error %v", changed, err)
+	}
+	if planned := newPlan(later).rules[nameOf(in.rules[0])]; len(planned.types) != 2 || !planned.problem.IsZero() {
+		t.Errorf("types %v, problem %+v", planned.types, planned.problem)
 	}
 }

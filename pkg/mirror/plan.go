@@ -34,13 +34,15 @@ type inputs struct {
 	destinations []*v1alpha1.GitDestination
 	rules        []*v1alpha1.WatchRule
 	clusterRules []*v1alpha1.ClusterWatchRule
-	// resolve returns the types of the cluster that a rule selects, and what of it matches nothing.
-	resolve func(watch.Selection) ([]watch.Type, []watch.Unmatched)
+	// types are those of the cluster, policy which of them rules select.
+	types  *watch.Snapshot
+	policy watch.Policy
 	// uncertain reports whether discovery failed for a group.
 	uncertain  func(group string) bool
 	namespaces namespaceLookup
-	// allow checks the permissions of the user who wrote a rule; nil disables the check.
-	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) conditions.Reason
+	// allow checks the permissions of the user who wrote a rule, and returns the types from which it may select, nil for all. A nil function
+	// disables the check.
+	allow func(rule metav1.Object, status *v1alpha1.WatchRuleStatus) (*watch.Snapshot, conditions.Reason)
 	// keys are the server's encryption keys, as far as destinations need them.
 	keys keyring.Keys
 	// claims are the current claims of destinations by UID. Those that it lacks are in the statuses of the objects.
@@ -277,7 +279,8 @@ func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: r.Spec.DestinationRef.NamespacedName(r.Namespace)}
 	p.rules[nameOf(r)] = out
 	d, problem, access := p.destinationFor(out.destination, r.Namespace, in.namespaces)
-	out.problem, out.access = in.allowed(r, &r.Status, problem), access
+	from, problem := in.allowed(r, &r.Status, problem)
+	out.problem, out.access = problem, access
 	objects, err := selectorOrAll(r.Spec.ObjectSelector)
 	if err != nil {
 		out.problem = conditions.Reason{Code: v1alpha1.ReasonNoMatchingTypes, Message: "spec.objectSelector: " + err.Error()}
@@ -289,7 +292,7 @@ func (p *plan) planRule(r *v1alpha1.WatchRule, in inputs) {
 		if byOperations[ops] == nil {
 			byOperations[ops] = map[schema.GroupVersionResource]watch.Type{}
 		}
-		out.resolve(in, item, v1alpha1.ScopeNamespaced, byOperations[ops])
+		out.resolve(from, in.policy, item, v1alpha1.ScopeNamespaced, byOperations[ops])
 	}
 	for _, ops := range slices.Sorted(maps.Keys(byOperations)) {
 		out.attach(d, selector{types: byOperations[ops], namespace: r.Namespace, objects: objects, operations: ops})
@@ -302,13 +305,14 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	out := &rulePlan{uid: r.UID, generation: r.Generation, destination: types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}}
 	p.clusterRules[r.Name] = out
 	d, problem, access := p.destinationFor(out.destination, "", in.namespaces)
-	out.problem, out.access = in.allowed(r, &r.Status, problem), access
+	from, problem := in.allowed(r, &r.Status, problem)
+	out.problem, out.access = problem, access
 	selectors := make([]selector, len(r.Spec.Rules))
 	for i, item := range r.Spec.Rules {
 		selectors[i] = selector{
 			types: map[schema.GroupVersionResource]watch.Type{}, objects: labels.Everything(), operations: operationsOf(item.Operations),
 		}
-		out.resolve(in, item.ResourceRule, item.Scope, selectors[i].types)
+		out.resolve(from, in.policy, item.ResourceRule, item.Scope, selectors[i].types)
 		if item.NamespaceSelector == nil {
 			continue
 		}
@@ -326,21 +330,28 @@ func (p *plan) planClusterRule(r *v1alpha1.ClusterWatchRule, in inputs) {
 	out.settle(d)
 }
 
-// allowed returns why a rule is not in force. destination is why its destination does not accept it.
-func (in *inputs) allowed(rule metav1.Object, status *v1alpha1.WatchRuleStatus, destination conditions.Reason) conditions.Reason {
+// allowed returns the types from which a rule selects, and why it is not in force. destination is why its destination does not accept it.
+func (in *inputs) allowed(
+	rule metav1.Object, status *v1alpha1.WatchRuleStatus, destination conditions.Reason,
+) (*watch.Snapshot, conditions.Reason) {
 	if !destination.IsZero() || in.allow == nil {
-		return destination
+		return in.types, destination
 	}
-	return in.allow(rule, status)
+	from, problem := in.allow(rule, status)
+	if from == nil {
+		from = in.types
+	}
+	return from, problem
 }
 
 // resolve adds the types of an item to those of a selector and to the rule's.
 func (r *rulePlan) resolve(
-	in inputs, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope, types map[schema.GroupVersionResource]watch.Type,
+	from *watch.Snapshot, policy watch.Policy, item v1alpha1.ResourceRule, scope v1alpha1.ResourceScope,
+	types map[schema.GroupVersionResource]watch.Type,
 ) {
-	matched, unmatched := in.resolve(watch.Selection{
+	matched, unmatched := from.Resolve(watch.Selection{
 		APIGroups: item.APIGroups, APIVersions: item.APIVersions, Resources: item.Resources, Scope: watch.Scope(scope),
-	})
+	}, policy)
 	r.types = append(r.types, matched...)
 	r.unmatched = append(r.unmatched, unmatched...)
 	for _, t := range matched {

@@ -23,16 +23,20 @@ var (
 	namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
-// world returns a small set of matching objects; tests modify it.
-func world() inputs {
-	snapshot := watch.NewSnapshot([]watch.Type{
+// typesWith returns the types of the cluster of world, and others.
+func typesWith(others ...watch.Type) *watch.Snapshot {
+	return watch.NewSnapshot(append([]watch.Type{
 		{Resource: configMaps, Kind: "ConfigMap", Namespaced: true, Preferred: true, Watchable: true},
 		{
 			Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
 			Kind:     "Secret", Namespaced: true, Preferred: true, Watchable: true,
 		},
 		{Resource: namespaces, Kind: "Namespace", Preferred: true, Watchable: true},
-	}, nil)
+	}, others...), nil)
+}
+
+// world returns a small set of matching objects; tests modify it.
+func world() inputs {
 	return inputs{
 		repositories: []*v1alpha1.GitRepoConfig{{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "repo"},
@@ -46,9 +50,7 @@ func world() inputs {
 				Rules:          []v1alpha1.ResourceRule{{Name: "all", Resources: []string{"configmaps"}}},
 			},
 		}},
-		resolve: func(s watch.Selection) ([]watch.Type, []watch.Unmatched) {
-			return snapshot.Resolve(s, watch.DefaultPolicy())
-		},
+		types: typesWith(), policy: watch.DefaultPolicy(),
 		uncertain: func(string) bool { return false },
 		namespaces: func(name string) (watch.Namespace, bool) {
 			return watch.Namespace{Name: name, Labels: labels.Set{"team": name}}, name != "unknown"

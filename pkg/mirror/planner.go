@@ -89,11 +89,8 @@ func (p *planner) plan(ctx context.Context, group *wait.Group) error {
 
 // inputs reads the inputs of a plan from the informers.
 func (p *planner) inputs() (inputs, error) {
-	snapshot, policy := p.shared.Types.Snapshot(), p.policy
-	in := inputs{
-		namespaces: p.shared.Namespaces.Get, uncertain: snapshot.GroupFailed,
-		resolve: func(s watch.Selection) ([]watch.Type, []watch.Unmatched) { return snapshot.Resolve(s, policy) },
-	}
+	snapshot := p.shared.Types.Snapshot()
+	in := inputs{types: snapshot, policy: p.policy, namespaces: p.shared.Namespaces.Get, uncertain: snapshot.GroupFailed}
 	api := p.informers.Configbutler().V1alpha1()
 	var err error
 	if in.repositories, err = api.GitRepoConfigs().Lister().List(labels.Everything()); err != nil {
