@@ -61,8 +61,8 @@ func newDestination(object *v1alpha1.GitDestination) *destination {
 	return d
 }
 
-// known returns the blob of an object's path after all pending changes are pushed. The object is in the form in which it is written. sure is
-// false if that is unknown: the branch has not been read, or a comparison may be about to change it.
+// known returns the blob of an object's path after all pending changes are pushed. The object is in the form in which it is written, with a
+// zero hash if it is not. sure is false if the blob is unknown: the branch has not been read, or a comparison may be about to change it.
 func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.Hash, exists, sure bool) {
 	// This comes first: a comparison that has ended has published its result in the tree.
 	if d.seeds.comparing(object.resource()) {
@@ -76,7 +76,7 @@ func (d *destination) known(p *destinationPlan, object rendered) (hash gitrepo.H
 		return hash, false, false
 	}
 	if d.withheld.holds(p.file(object.path), object.hash) {
-		return object.hash, true, true
+		return object.hash, !object.hash.IsZero(), true
 	}
 	hash, exists = tree.Lookup(p.file(object.path))
 	return hash, exists, true

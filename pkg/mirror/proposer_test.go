@@ -16,6 +16,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	v1alpha1 "github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/mirror/internal/githost"
@@ -271,6 +272,32 @@ func TestDeclinedProposalIsNotRepeatedForIgnoredFields(t *testing.T) {
 		t.Errorf("body: %s", body)
 	}
 	p.says("1 change proposed in #2")
+}
+
+// TestDeclinedRemovalIsNotRepeated declines the removal of the file of an object that a user has taken out of the mirror.
+func TestDeclinedRemovalIsNotRepeated(t *testing.T) {
+	leftOut := func(note string) func(*unstructured.Unstructured) {
+		return func(o *unstructured.Unstructured) {
+			o.SetAnnotations(map[string]string{v1alpha1.AnnotationMirror: "false", "note": note})
+		}
+	}
+	p := newProposing(t, githosttest.GitHub)
+	p.cluster.put(configMap("a"), "1")
+	p.proposed(1, 1)
+	p.merge(1, "--squash", "origin/"+head)
+	p.state(v1alpha1.ProposalMerged)
+	p.cluster.put(configMap("a"), "1", leftOut("first"))
+	p.says("1 change proposed in #2")
+	p.api.CloseBy(2, "alice")
+	p.says("1 change declined in #2")
+	p.idle()
+	p.cluster.put(configMap("a"), "1", leftOut("second"))
+	p.cluster.put(configMap("b"), "1")
+	testkit.EventuallyTrue(t, "the third pull request", func() bool { return len(p.api.PullRequests()) == 3 })
+	if body := p.api.PullRequests()[2].Body; !strings.Contains(body, "1 change of") || strings.Contains(body, "shop/a`") {
+		t.Errorf("body: %s", body)
+	}
+	p.says("1 change proposed in #3")
 }
 
 // moves changes the spec of the destination, and returns the destination.

@@ -213,6 +213,8 @@ func (r *router) next(ctx context.Context, d *destination, a *arrival) (outbox.C
 			r.event(p.object, corev1.EventTypeWarning, reasonNotRendered, notRenderedMessage(1, err))
 			return outbox.Change{}, false
 		}
+	} else {
+		object.hash = gitrepo.Hash{}
 	}
 	hash, exists, sure := d.known(p, object)
 	if ops == 0 && !sure && d.tree.Load() == nil {
