@@ -74,14 +74,24 @@ func (r *registry) dropRows(ctx context.Context) error {
 	abandoned := slices.Collect(maps.Keys(r.abandoned))
 	r.mu.Unlock()
 	for _, uid := range abandoned {
+		// A row that is written meanwhile has them removed again.
+		r.setAbandoned(uid, false)
 		if err := r.services.outbox.RemoveAll(ctx, uid); err != nil {
+			r.setAbandoned(uid, true)
 			return err
 		}
-		r.mu.Lock()
-		delete(r.abandoned, uid)
-		r.mu.Unlock()
 	}
 	return r.dropNotes(ctx)
+}
+
+// setAbandoned records whether rows of a destination that does not exist any more must be removed.
+func (r *registry) setAbandoned(uid types.UID, abandoned bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.abandoned, uid)
+	if abandoned {
+		r.abandoned[uid] = struct{}{}
+	}
 }
 
 // dropNotes removes the notes of pushes to branches that no destination in force has any more. They are kept while a destination that they

@@ -115,7 +115,7 @@ func (o *Outbox) Remove(ctx context.Context, rows []Row) error {
 	return nil
 }
 
-// RemoveAll removes all rows of a destination.
+// RemoveAll removes all rows of a destination that were written before.
 func (o *Outbox) RemoveAll(ctx context.Context, destination types.UID) error {
 	return o.RemoveThrough(ctx, destination, math.MaxUint64)
 }
