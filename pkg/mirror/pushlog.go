@@ -24,11 +24,13 @@ const (
 	// keptDoubts bounds the pushes in doubt that are recorded for a branch. With the backoff of a remote that does not respond,
 	// the oldest of so many was aborted long ago.
 	keptDoubts = 16
-	// keptComparisons bounds the comparisons of earlier pushes that are recorded for a branch. More are not pushed within compareLag.
+	// keptComparisons bounds the comparisons of earlier pushes that are recorded for a branch. Within compareLag, fewer are pushed.
 	//
 	// A destination takes 60 bytes of a note, which has at most one for each of the 1000 files of a push, and a comparison 140. So the notes
 	// of a branch fit into a request to the store, which may have 1.5 MiB.
 	keptComparisons = 2000
+	// readComparisons is the number of rows of comparisons that are read at once. Each has up to rowScopes scopes, about 170 kB.
+	readComparisons = 8
 )
 
 // pushLog stores, for each branch, a note of the push in progress and of earlier ones that the remote may still accept. After
@@ -105,15 +107,11 @@ func (p *pushLog) remove(ctx context.Context, keys []string) error {
 // read returns the notes of a branch, oldest first, and the keys of the rows of all its comparisons by their IDs. A process that died may
 // have left comparisons that no note refers to.
 func (p *pushLog) read(ctx context.Context, k branchKey) (notes []pushNote, stored map[string][]string, err error) {
-	value, ok, err := p.table.Get(ctx, p.key(k))
-	if err == nil && ok {
-		notes, err = decodeNotes(value)
-	}
-	if err != nil {
-		return nil, nil, wrap("read the notes of pushes", err)
+	if notes, err = p.notes(ctx, p.key(k)); err != nil {
+		return nil, nil, err
 	}
 	stored, listed := map[string][]string{}, map[string]map[watch.Watch]position{}
-	for row, err := range p.table.Scan(ctx, p.key(k)+"/") {
+	for row, err := range p.table.ScanBy(ctx, p.key(k)+"/", readComparisons) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("read the comparisons of pushes: %w", err)
 		}
@@ -154,12 +152,12 @@ func (p *pushLog) last(ctx context.Context) (uint64, error) {
 func (p *pushLog) retain(ctx context.Context, keep func(key string, notes []pushNote) bool) error {
 	var dropped []string
 	kept := map[string]bool{}
-	err := p.rows(ctx, func(row storetable.Row, branch string, notes []pushNote) {
+	err := p.keys(ctx, func(key, branch string, notes []pushNote) {
 		if _, known := kept[branch]; !known {
 			kept[branch] = keep(branch, notes)
 		}
 		if !kept[branch] {
-			dropped = append(dropped, row.Key)
+			dropped = append(dropped, key)
 		}
 	})
 	if err != nil || len(dropped) == 0 {
@@ -170,29 +168,43 @@ func (p *pushLog) retain(ctx context.Context, keep func(key string, notes []push
 
 // scan calls each with the key and the notes of every branch.
 func (p *pushLog) scan(ctx context.Context, each func(key string, notes []pushNote)) error {
-	return p.rows(ctx, func(row storetable.Row, branch string, notes []pushNote) {
-		if row.Key == branch {
+	return p.keys(ctx, func(key, branch string, notes []pushNote) {
+		if key == branch {
 			each(branch, notes)
 		}
 	})
 }
 
-// rows calls each with every row and the key of the notes of its branch: with the notes before the comparisons that they refer to.
-func (p *pushLog) rows(ctx context.Context, each func(row storetable.Row, branch string, notes []pushNote)) error {
-	for row, err := range p.table.Scan(ctx, "") {
+// keys calls each with the key of every row and that of the notes of its branch: with the notes before the comparisons that they refer to,
+// which are not read.
+func (p *pushLog) keys(ctx context.Context, each func(key, branch string, notes []pushNote)) error {
+	for key, err := range p.table.Keys(ctx, "") {
 		if err != nil {
 			return fmt.Errorf("read the notes of pushes: %w", err)
 		}
-		branch := notesKey(row.Key)
+		branch := notesKey(key)
 		var notes []pushNote
-		if row.Key == branch {
-			if notes, err = decodeNotes(row.Value); err != nil {
-				return outbox.Unreadable(p.table, row, err)
+		if key == branch {
+			if notes, err = p.notes(ctx, key); err != nil {
+				return err
 			}
 		}
-		each(row, branch, notes)
+		each(key, branch, notes)
 	}
 	return nil
+}
+
+// notes reads the notes of a branch; none if they were removed meanwhile.
+func (p *pushLog) notes(ctx context.Context, key string) ([]pushNote, error) {
+	value, ok, err := p.table.Get(ctx, key)
+	if err != nil || !ok {
+		return nil, wrap("read the notes of pushes", err)
+	}
+	notes, err := decodeNotes(value)
+	if err != nil {
+		return nil, outbox.Unreadable(p.table, storetable.Row{Key: key, Value: value}, err)
+	}
+	return notes, nil
 }
 
 // wrap wraps err with what was being done; nil stays nil.

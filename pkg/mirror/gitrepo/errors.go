@@ -15,7 +15,7 @@ import (
 var ErrMoved = errors.New("the remote branch has moved")
 
 // ErrRefused is the cause of an Error of Kind Rejected if the remote has reported that it did not update the branch, and the branch is
-// where it was: the push will not be accepted later either.
+// where it was. The push is not accepted later, unless a proxy has sent it to the remote twice.
 var ErrRefused = errors.New("the remote has refused the update")
 
 // Kind classifies an Error by how to react.
