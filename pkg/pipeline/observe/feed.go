@@ -36,7 +36,7 @@ func (f *feed) subscribe(subscribers []*subscriber) {
 	f.watching = slices.DeleteFunc(slices.Clone(subscribers), func(t *subscriber) bool { return t.poll })
 }
 
-// subscriber is the subscription of a pipeline to a type. All subscribers of a feed agree on the kind of its objects.
+// subscriber is the subscription of a pipeline to a type.
 type subscriber struct {
 	want
 	feed *feed
@@ -97,6 +97,25 @@ func (t *subscriber) itemOf(object *unstructured.Unstructured) (item.Item, bool)
 	return item.FromMetadata(t.gvk, object), !t.isMade(object)
 }
 
+// conversion converts an object for subscribers. They agree on its kind, except for pipelines that were set before a definition was replaced
+// by one of another kind.
+type conversion struct {
+	object *unstructured.Unstructured
+	// by is the subscriber whose item it is.
+	by       *subscriber
+	item     item.Item
+	reported bool
+}
+
+// itemFor is itemOf, called once for all subscribers that agree.
+func (c *conversion) itemFor(t *subscriber) (item.Item, bool) {
+	if c.by == nil || c.by.gvk != t.gvk {
+		c.by = t
+		c.item, c.reported = t.itemOf(c.object)
+	}
+	return c.item, c.reported
+}
+
 // isMade reports whether a pipeline has created an object. On objects of other types the label has no meaning.
 func (t *subscriber) isMade(object *unstructured.Unstructured) bool {
 	switch t.gvk.GroupKind() {
@@ -118,12 +137,10 @@ func (t *subscriber) supersedes(resourceVersion string) bool {
 
 // changed reports a change. The caller holds the lock of the feed.
 func (f *feed) changed(subscribers []*subscriber, change watch.Change) {
-	if len(subscribers) == 0 {
-		return
-	}
-	it, reported := subscribers[0].itemOf(change.Object)
-	exists := reported && change.Operation != watch.Delete
+	converted := conversion{object: change.Object}
 	for _, t := range subscribers {
+		it, reported := converted.itemFor(t)
+		exists := reported && change.Operation != watch.Delete
 		if t.selects(it.Key) && !t.supersedes(change.Object.GetResourceVersion()) {
 			if reported || t.known != nil {
 				t.count(it.Key, change.Operation, exists)

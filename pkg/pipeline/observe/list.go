@@ -65,12 +65,15 @@ func (o *Observer) begin(f *feed, only *subscriber) *listing {
 
 // visit reports one object.
 func (l *listing) visit(object *unstructured.Unstructured, _ string) error {
-	it, exists := l.subscribers[0].itemOf(object)
-	if !exists {
-		return nil
-	}
-	l.seen.Insert(it.Key)
+	converted := conversion{object: object}
 	for i, t := range l.subscribers {
+		it, exists := converted.itemFor(t)
+		if !exists {
+			continue
+		}
+		if converted.by == t { // Once for all that agree.
+			l.seen.Insert(it.Key)
+		}
 		if t.selects(it.Key) {
 			t.report(func(target Target) { target.Upsert(it, l.urgency[i]) })
 		}
