@@ -6,6 +6,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -82,8 +83,10 @@ func (c *collector) addUnpatchedRefs(object *unstructured.Unstructured) error {
 	return err
 }
 
-// addReferences makes the targets of references desired, and recursively those of ServiceAccounts among them.
+// addReferences makes the targets of references desired, and recursively those of ServiceAccounts among them. A patch can lead to an account
+// without naming it: a Pod without one uses that of its namespace.
 func (c *collector) addReferences(refs []references.Reference) error {
+	refs = c.permitted(refs)
 	c.selection.refs = references.Merge(c.selection.refs, refs)
 	for _, ref := range refs {
 		if ref.Type == references.PersistentVolumeClaim {
@@ -96,8 +99,10 @@ func (c *collector) addReferences(refs []references.Reference) error {
 		if w == nil || ref.Type != references.ServiceAccount {
 			continue
 		}
-		if err := c.addUnpatchedRefs(w.unpatched); err != nil {
-			return err
+		if c.selection.unpatchedRefs.Has(ref.Target) {
+			if err := c.addUnpatchedRefs(w.unpatched); err != nil {
+				return err
+			}
 		}
 		secrets, err := c.copies.referencesOf(w.object)
 		if err != nil {
@@ -108,6 +113,21 @@ func (c *collector) addReferences(refs []references.Reference) error {
 		}
 	}
 	return nil
+}
+
+// permitted returns the references without those to Secrets that are not copied by the consent of the catalog's editor.
+func (c *collector) permitted(refs []references.Reference) []references.Reference {
+	if !c.in.SecretsByConsent {
+		return refs
+	}
+	return slices.DeleteFunc(slices.Clone(refs), func(ref references.Reference) bool {
+		refused := ref.Type == references.Secret && !c.selection.unpatchedRefs.Has(ref.Target)
+		if refused {
+			c.report.warn(fmt.Sprintf("%s is not copied: only patches of the environment lead to it, and it is not known whether the requester "+
+				"of the sync may read it; name it in spec.include to have that checked", keyOf(ref.Target)))
+		}
+		return refused
+	})
 }
 
 // addReferenced makes a referenced object desired. It returns nil if the object has no copy.

@@ -42,6 +42,9 @@ type Input struct {
 	Denied Denied
 	// DeniedObjects is the same for single custom resources.
 	DeniedObjects map[Key]Denial
+	// SecretsByConsent is set if Secrets are copied by the consent of the catalog's editor alone, and the requester may be unable to read
+	// them. Then only those are copied to which the catalog's workloads refer without the environment's patches.
+	SecretsByConsent bool
 	// Snapshot holds all objects that were applied with Revision, if that is known. They are then the desired objects, and
 	// nothing is taken from the catalog or the source. If it is nil, the catalog's workloads are desired.
 	Snapshot []*unstructured.Unstructured

@@ -40,10 +40,12 @@ func (r *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog
 // permissions may have changed since the request, for example while it waited for a sync window. A refresh also copies what patches
 // referred to when the environment was last synced.
 func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
+	permissions := access.OfCopying(r.state.Environment, catalog)
+	_, asked := permissions[v1alpha1.DependencySecret]
+	r.state.SecretsByConsent = !asked
 	if r.request.Requester == nil {
 		return nil
 	}
-	permissions := access.OfCopying(r.state.Environment, catalog)
 	if r.state.Action == v1alpha1.SyncActionCluster {
 		for _, record := range r.state.Index {
 			if permission, ok := access.OfPatched(catalog, record.Type); ok && record.ByPatches {
