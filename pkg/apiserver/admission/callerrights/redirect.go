@@ -37,11 +37,19 @@ func (p *Plugin) redirectedByDestination(ctx context.Context, o *v1alpha1.GitDes
 	return flow.permissions, err
 }
 
-// hasOtherReaders reports whether a destination sends content to readers to whom it did not send it before.
+// hasOtherReaders reports whether a destination sends content to readers to whom it did not send it before: to others, or more of it.
 func hasOtherReaders(o, before *v1alpha1.GitDestination) bool {
 	branch, base := o.Branches()
 	branchBefore, baseBefore := before.Branches()
-	return repositoryOf(o) != repositoryOf(before) || branch != branchBefore || base != baseBefore || showsMoreSecrets(&o.Spec, &before.Spec)
+	return repositoryOf(o) != repositoryOf(before) || branch != branchBefore || base != baseBefore ||
+		showsMoreSecrets(&o.Spec, &before.Spec) || showsMoreFields(&o.Spec, &before.Spec)
+}
+
+// showsMoreFields reports whether fields may be written that were left out before: a rule that left some out was removed or changed.
+func showsMoreFields(spec, before *v1alpha1.GitDestinationSpec) bool {
+	return slices.ContainsFunc(before.Ignore, func(rule v1alpha1.IgnoreRule) bool {
+		return !slices.ContainsFunc(spec.Ignore, func(other v1alpha1.IgnoreRule) bool { return equality.Semantic.DeepEqual(rule, other) })
+	})
 }
 
 // showsMoreSecrets reports whether the values of Secrets can be read by more users than before.

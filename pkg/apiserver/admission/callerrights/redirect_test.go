@@ -161,6 +161,15 @@ func openRepository() *configbutler.GitRepoConfig {
 
 func closed(d *configbutler.GitDestination) { d.Spec.AccessPolicy = nil }
 
+// ignores leaves fields out, each by a rule.
+func ignores(fields ...string) func(*configbutler.GitDestination) {
+	return func(d *configbutler.GitDestination) {
+		for _, field := range fields {
+			d.Spec.Ignore = append(d.Spec.Ignore, configbutler.IgnoreRule{Fields: []string{field}})
+		}
+	}
+}
+
 func plainly(d *configbutler.GitDestination) { d.Spec.Secrets = configbutler.SecretsAsIs }
 func without(d *configbutler.GitDestination) { d.Spec.Secrets = configbutler.SecretsOmit }
 func mine(d *configbutler.GitDestination)    { d.Spec.RepoRef.Name = "mine" }
@@ -287,6 +296,11 @@ func TestRedirectingNeedsTheRightsOfWhatIsRedirected(t *testing.T) {
 			name: "the key pair of the server in place of a recipient", existing: fed(), asks: fromEverywhere,
 			obj: goal(readBy()), old: goal(readBy("age1one")),
 		},
+		{
+			name: "fields that were left out", existing: fed(), asks: fromEverywhere,
+			obj: goal(ignores("/data/color")), old: goal(ignores("/data/color", "/data/token")),
+		},
+		{name: "more fields left out", obj: goal(ignores("/data/token", "/data/color")), old: goal(ignores("/data/color")), existing: fed()},
 		{
 			name: "the same repository, spelled out", existing: fed(),
 			obj: goal(func(d *configbutler.GitDestination) { d.Spec.RepoRef.Namespace = "shop" }), old: goal(),
