@@ -130,7 +130,7 @@ control-plane: bin/dev ## Build etcd, kube-apiserver, kube-controller-manager, k
 .PHONY: bin/dev
 bin/dev:
 	@mkdir -p bin
-	@go build -o bin/dev ./hack/dev
+	@$(PLAIN_FLAGS) go build -o bin/dev ./hack/dev
 
 .PHONY: clean
 clean: ## Remove build output; the control plane is kept in the user's cache.
@@ -181,7 +181,7 @@ UNCACHED = -count=1
 
 # Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these.
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
-	$(1) && go run ./test/rights "$$folder"
+	$(1) && $(PLAIN_FLAGS) go run ./test/rights "$$folder"
 
 # The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
 # server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
@@ -196,9 +196,9 @@ PARTNERS = ./test/partners/...
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	@# Compiling beside tests would take minutes of their time, and some packages twice.
-	@for tool in cosign crane helm hugo; do bin/dev tool "$$tool" > /dev/null || exit 1; done
-	@$(PLAIN_FLAGS) go list -export -deps ./cmd/... > /dev/null
-	@$(TEST_FLAGS) go list -export -deps $(RACE) ./cmd/... > /dev/null
+	@for tool in cosign crane helm helm3 hugo kwok oauth2proxy sops; do bin/dev tool "$$tool" > /dev/null || exit 1; done
+	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(WITHOUT_RACE) > /dev/null
+	@$(TEST_FLAGS) go list -export -deps -test $(RACE) ./cmd/... $(WITH_RACE) > /dev/null
 	@$(PLAIN_FLAGS) $(MAKE) --silent image IMAGE_ARCHES="$$(go env GOARCH)" IMAGE_OUTPUT=bin/image-of-tests IMAGE_PUSH=
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \

@@ -10,6 +10,9 @@ set -o nounset -o pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 
+# As the tests without the race detector are compiled, so that checks and tests share the compiled packages.
+export CGO_ENABLED=0 GOFLAGS="-trimpath ${GOFLAGS:-}"
+
 failed=()
 verify() {
   local begin=${SECONDS}

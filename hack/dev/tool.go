@@ -16,7 +16,8 @@ import (
 
 // tools are the commands that development clusters, tests and checks use, by their names in scripts.
 var tools = map[string]programs.Tool{
-	"cosign": programs.Cosign, "crane": programs.Crane, "gitea": programs.Gitea, "helm": programs.Helm, "helm3": programs.Helm3, "hugo": programs.Hugo, "kwok": programs.Kwok, "sops": programs.Sops,
+	"cosign": programs.Cosign, "crane": programs.Crane, "gitea": programs.Gitea, "helm": programs.Helm, "helm3": programs.Helm3,
+	"hugo": programs.Hugo, "kwok": programs.Kwok, "oauth2proxy": programs.OAuth2Proxy, "sops": programs.Sops,
 	"sourcecontroller": programs.SourceController, "kustomizecontroller": programs.KustomizeController,
 	"gitopsreverser": programs.GitOpsReverser,
 }
