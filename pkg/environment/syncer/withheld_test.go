@@ -107,20 +107,22 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 		do        func(*readerFixture)
 		requester *access.Holder
 		want      []v1alpha1.DependencyType
+		// byConsent is set if Secrets are copied although the requester may not read them.
+		byConsent bool
 	}{
-		"shared Secrets":                  {do: func(*readerFixture) {}, requester: &jane},
+		"shared Secrets":                  {do: func(*readerFixture) {}, requester: &jane, byConsent: true},
 		"Secrets that are shared no more": {do: requester, requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret}},
 		"Secrets that patches name": {
 			do: patched("secretRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret},
 		},
 		"ConfigMaps that patches name": {
-			do: patched("configMapRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap},
+			do: patched("configMapRef"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}, byConsent: true,
 		},
 		"Secrets that are included": {
 			do: included("v1", "Secret", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencySecret},
 		},
 		"ConfigMaps that are included": {
-			do: included("v1", "ConfigMap", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap},
+			do: included("v1", "ConfigMap", "extra"), requester: &jane, want: []v1alpha1.DependencyType{v1alpha1.DependencyConfigMap}, byConsent: true,
 		},
 		"a plan, which copies nothing": {do: requester},
 	} {
@@ -134,6 +136,9 @@ func TestWhatTheRequesterMayNotReadIsNotRead(t *testing.T) {
 			input := s.input(request)
 			if got := slices.Sorted(maps.Keys(input.Denied)); !slices.Equal(got, tt.want) {
 				t.Errorf("withheld = %q, want %q", got, tt.want)
+			}
+			if input.SecretsByConsent != tt.byConsent {
+				t.Errorf("Secrets by consent: %t, want %t", input.SecretsByConsent, tt.byConsent)
 			}
 			for _, why := range input.Denied {
 				if why.Reason != v1alpha1.ReasonPermissionLost || !strings.HasPrefix(why.Message, `user "jane" may not get `) {
