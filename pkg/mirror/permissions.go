@@ -155,7 +155,7 @@ func (p *permissions) check(ctx context.Context, rule authoredRule, of *watch.Sn
 	defer p.mu.Unlock()
 	before, known := p.reviews[rule.object.GetUID()]
 	p.reviews[rule.object.GetUID()] = next
-	before.types = of
+	before.types = of // What the rule needs counts, not all that the cluster serves.
 	return !known || before != next, nil
 }
 
