@@ -14,6 +14,8 @@ type automation struct {
 	policy      *v1alpha1.SyncPolicySpec
 	// obstacle is why nothing can be synced.
 	obstacle conditions.Reason
+	// replaced is why nothing is synced until a user requests it: the catalog is another one.
+	replaced conditions.Reason
 	// lost is why nothing is synced automatically: the user who turned it on has lost a permission.
 	lost conditions.Reason
 }
@@ -40,6 +42,8 @@ func (a *automation) stopped(of v1alpha1.SyncType) conditions.Reason {
 		}
 	case pinnedRevision(a.environment) > 0:
 		return conditions.Reasonf(v1alpha1.ReasonPinned, "pinned at r%d by spec.pinnedRevision", pinnedRevision(a.environment))
+	case !a.replaced.IsZero():
+		return a.replaced
 	}
 	return a.lost
 }

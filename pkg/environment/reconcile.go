@@ -65,6 +65,9 @@ func (r *reconciliation) proceed(ctx context.Context) (again time.Time, err erro
 		return again, err
 	}
 	before := r.state.environment.DeepCopy()
+	if found := r.state.catalog; found != nil && before.Status.CatalogUID == "" {
+		r.state.environment.Status.CatalogUID = found.UID
+	}
 	ended := r.state.status().recordCompleted()
 	// conclude removes finished requests, which say whether a record is about some workloads only.
 	whole := slices.DeleteFunc(slices.Clone(ended), r.state.requests().isPartial)
@@ -105,6 +108,9 @@ func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environm
 		if records, err = r.records().ready(ctx, next.record); err != nil {
 			return err
 		}
+	}
+	if next.record != nil && next.record.Status.State != v1alpha1.SyncStateInProgress {
+		r.state.environment.Status.CatalogUID = r.state.catalog.UID
 	}
 	r.state.status().describe(records)
 	r.report(next.held, next.record)

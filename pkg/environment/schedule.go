@@ -28,7 +28,9 @@ type choice struct {
 
 // schedule determines the next sync.
 type schedule struct {
-	spec       *v1alpha1.EnvironmentSpec
+	spec *v1alpha1.EnvironmentSpec
+	// catalog is nil if it does not exist.
+	catalog    *v1alpha1.AppCatalog
 	records    records
 	policy     *v1alpha1.SyncPolicySpec
 	automation *automation
@@ -113,6 +115,8 @@ func (s *schedule) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Ti
 		if held := s.automation.stopped(record.Spec.Type); !held.IsZero() {
 			return held, time.Time{}
 		}
+	} else if replaced := s.automation.replaced; !replaced.IsZero() && !choosesCatalog(record, s.catalog) {
+		return replaced, time.Time{}
 	}
 	if record.Status.Force || syncstatus.IsEdit(record.Spec.Batch) {
 		return conditions.Reason{}, time.Time{}

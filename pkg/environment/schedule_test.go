@@ -60,6 +60,9 @@ func TestNext(t *testing.T) {
 	}
 	pinned := func(s *state) { s.environment.Spec.PinnedRevision = new(int64(1)) }
 	offered := func(s *state) { s.catalog.Status.Revision, s.catalog.Status.LatestSync = 2, "shop-r2" }
+	replaced := func(s *state) {
+		s.catalog.UID, s.catalog.CreationTimestamp = "33333333-3333-3333-3333-333333333333", metav1.NewTime(noon.Add(-5*time.Second))
+	}
 	add := func(batch string, of v1alpha1.SyncType, in v1alpha1.SyncState, before int, by string) func(*state) {
 		return func(s *state) { s.record(batch, of, in, before, by) }
 	}
@@ -132,6 +135,24 @@ func TestNext(t *testing.T) {
 			do: []func(*state){auto, func(s *state) { s.lost.Code = "PermissionLost" }}, held: v1alpha1.ReasonPermissionLost,
 		},
 		"a permission that is not known then": {do: []func(*state){auto, func(s *state) { s.lost.Code = "Unreachable" }}},
+		"another catalog":                     {do: []func(*state){auto, offered, replaced}, held: v1alpha1.ReasonCatalogReplaced},
+		"another catalog, nothing offered":    {do: []func(*state){auto, replaced}},
+		"another catalog, a retry": {
+			do: []func(*state){auto, replaced, add("a", catalogRun, retrying, 1, "")}, held: v1alpha1.ReasonCatalogReplaced,
+		},
+		"another catalog, a refresh": {
+			do: []func(*state){auto, replaced, add("a", refreshRun, pending, 1, "")}, held: v1alpha1.ReasonCatalogReplaced,
+		},
+		"another catalog, asked for before": {
+			do: []func(*state){replaced, add("a", catalogRun, pending, 9, "jane")}, held: v1alpha1.ReasonCatalogReplaced,
+		},
+		"another catalog, asked for since": {do: []func(*state){replaced, add("a", catalogRun, pending, 5, "jane")}, want: "a"},
+		"another catalog, asked for while closed": {
+			do: []func(*state){replaced, closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour,
+		},
+		"another catalog, a prompt accepted since": {do: []func(*state){replaced, func(s *state) {
+			s.record("a", refreshRun, pending, 9, "jane").Status.RequestedBy = &v1alpha1.AutomatedBy{Username: "jane", Time: metav1.NewTime(noon)}
+		}}, want: "a"},
 		"a permission that is not checked": {
 			do: []func(*state){add("a", catalogRun, pending, 1, "jane"), func(s *state) { s.lost.Code = "PermissionLost" }}, want: "a",
 		},

@@ -47,13 +47,15 @@ func (s *state) triggers() *triggers {
 
 // automation returns what determines whether automatic syncs are started.
 func (s *state) automation() *automation {
-	return &automation{environment: s.environment, policy: s.policy, obstacle: s.obstacle, lost: s.lost}
+	return &automation{
+		environment: s.environment, policy: s.policy, obstacle: s.obstacle, replaced: replacement(s.environment, s.catalog), lost: s.lost,
+	}
 }
 
 // schedule returns what determines the next sync. It has nothing to start while a sync is in progress or nothing can be synced.
 func (s *state) schedule() *schedule {
 	return &schedule{
-		spec: &s.environment.Spec, records: s.records, policy: s.policy, automation: s.automation(),
+		spec: &s.environment.Spec, catalog: s.catalog, records: s.records, policy: s.policy, automation: s.automation(),
 		isBehind: isBehind(s.environment, s.catalog, s.offer), isBlocked: s.syncing || !s.obstacle.IsZero(), now: s.now,
 	}
 }

@@ -15,6 +15,7 @@ type EnvironmentStatus struct {
 	Conditions              []metav1.Condition
 	LatestCatalogSync       string
 	LatestRevision          int64
+	CatalogUID              types.UID
 	AppliedCatalogSync      string
 	AppliedRevision         int64
 	LastCatalogSyncedAt     *metav1.Time

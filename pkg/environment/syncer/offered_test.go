@@ -94,7 +94,8 @@ func TestOffered(t *testing.T) {
 			s.catalog.Status.Workloads = []v1alpha1.CatalogEntry{{Kind: theWeb.Kind, Name: theWeb.Name, Missing: true}}
 		}, want: "1:"},
 		"of an earlier catalog": {
-			do: func(s *readerFixture) { s.catalog.UID = "another" }, want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
+			do:   func(s *readerFixture) { s.catalog.UID, s.environment.Status.CatalogUID = "another", "another" },
+			want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -19,6 +19,8 @@ func reasonOf(failed error) string {
 		return v1alpha1.ReasonContended
 	case errors.Is(failed, ErrRevisionNotKept):
 		return v1alpha1.ReasonRevisionNotKept
+	case errors.Is(failed, ErrCatalogReplaced):
+		return v1alpha1.ReasonCatalogReplaced
 	case isMissingCatalog(failed):
 		return v1alpha1.ReasonCatalogNotFound
 	case apierrors.IsForbidden(failed), apierrors.IsUnauthorized(failed):

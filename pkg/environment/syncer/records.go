@@ -5,6 +5,7 @@ package syncer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,6 +24,17 @@ func (r *stateReading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error
 		}
 		return catalog, nil
 	})
+}
+
+// ErrCatalogReplaced is returned if the catalog is not the one that the environment follows.
+var ErrCatalogReplaced = errors.New("the AppCatalog was deleted and created again")
+
+// checkCatalog checks that what a sync writes comes from the catalog that the environment followed when the sync was started.
+func (r *stateReading) checkCatalog(catalog *v1alpha1.AppCatalog) error {
+	if r.request.Mode == ModeSync && catalog.UID != r.state.Environment.Status.CatalogUID {
+		return fmt.Errorf("AppCatalog %s/%s: %w", catalog.Namespace, catalog.Name, ErrCatalogReplaced)
+	}
+	return nil
 }
 
 // records reads the dependency records of the environment, and finds the other environments with the same target. Those are always in

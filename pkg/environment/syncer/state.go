@@ -91,6 +91,9 @@ func (r *stateReading) read(ctx context.Context, revision int64) error {
 	if err != nil {
 		return err
 	}
+	if err := r.checkCatalog(catalog); err != nil {
+		return err
+	}
 	r.state.SourceNamespace, r.state.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
 	if r.state.Denied, err = r.reader.Withheld(ctx, catalog); err != nil {
 		return err

@@ -326,6 +326,23 @@ func TestSyncWithoutARequester(t *testing.T) {
 	}
 }
 
+// TestReplacedCatalog checks that nothing is written from another catalog than the one that the environment follows, and that it can be
+// previewed.
+func TestReplacedCatalog(t *testing.T) {
+	s := newFixture(t)
+	s.environment.Status.CatalogUID = "33333333-3333-3333-3333-333333333333"
+	request := s.request()
+	if result, err := s.runner().Run(t.Context(), request); !errors.Is(err, syncer.ErrCatalogReplaced) || len(result.Written) > 0 {
+		t.Errorf("%v: written %v", err, lines(result))
+	}
+	for _, mode := range []syncer.Mode{syncer.ModePlan, syncer.ModeDryRun} {
+		request.Mode = mode
+		if _, err := s.runner().Run(t.Context(), request); err != nil {
+			t.Errorf("mode %v: %v", mode, err)
+		}
+	}
+}
+
 func TestTargetThatIsNotThere(t *testing.T) {
 	s := newFixture(t)
 	s.cluster.Drop("namespaces", "", environmenttest.Target)

@@ -214,6 +214,8 @@ const (
 	ReasonCatalogNotFound = "CatalogNotFound"
 	// ReasonCatalogNotReady means that the AppCatalog is not ready; see its condition.
 	ReasonCatalogNotReady = "CatalogNotReady"
+	// ReasonCatalogReplaced means that the AppCatalog was deleted and created again, perhaps with another source.
+	ReasonCatalogReplaced = "CatalogReplaced"
 	// ReasonBaseNotFound means that the reference names no Environment that a Branch can have as base.
 	ReasonBaseNotFound = "BaseNotFound"
 	// ReasonTargetNotFound means that the target namespace does not exist, and is not to be created.
@@ -258,7 +260,8 @@ const (
 	ReasonExpired = "Expired"
 )
 
-// Reasons of the failure of a run of an environment's sync as a whole. CatalogNotFound, RevisionNotKept and SyncFailed are used, too.
+// Reasons of the failure of a run of an environment's sync as a whole. CatalogNotFound, CatalogReplaced, RevisionNotKept and
+// SyncFailed are used, too.
 const (
 	// ReasonInterrupted means that the server stopped during each attempt.
 	ReasonInterrupted = "Interrupted"

@@ -667,6 +667,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: automatedBy
       type:
         namedType: com.github.configbutler.slipstream.pkg.apis.configbutler.v1alpha1.AutomatedBy
+    - name: catalogUID
+      type:
+        scalar: string
     - name: changedDependencies
       type:
         list:

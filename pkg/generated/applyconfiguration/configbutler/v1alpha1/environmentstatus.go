@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	types "k8s.io/apimachinery/pkg/types"
 	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
@@ -30,6 +31,10 @@ type EnvironmentStatusApplyConfiguration struct {
 	LatestCatalogSync *string `json:"latestCatalogSync,omitempty"`
 	// latestRevision is the number of that revision.
 	LatestRevision *int64 `json:"latestRevision,omitempty"`
+	// catalogUID is the metadata.uid of the AppCatalog that the environment follows: the first one that it found under the
+	// name in spec.catalogRef, or the one from which a user last requested a sync. If the AppCatalog of that name is another
+	// one, since it was deleted and created again, automatic syncs wait for such a request.
+	CatalogUID *types.UID `json:"catalogUID,omitempty"`
 	// appliedCatalogSync is the SyncStatus of the revision that the environment holds, in the catalog's namespace.
 	AppliedCatalogSync *string `json:"appliedCatalogSync,omitempty"`
 	// appliedRevision is the number of that revision. 0 means that none has been applied yet.
@@ -138,6 +143,14 @@ func (b *EnvironmentStatusApplyConfiguration) WithLatestCatalogSync(value string
 // If called multiple times, the LatestRevision field is set to the value of the last call.
 func (b *EnvironmentStatusApplyConfiguration) WithLatestRevision(value int64) *EnvironmentStatusApplyConfiguration {
 	b.LatestRevision = &value
+	return b
+}
+
+// WithCatalogUID sets the CatalogUID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CatalogUID field is set to the value of the last call.
+func (b *EnvironmentStatusApplyConfiguration) WithCatalogUID(value types.UID) *EnvironmentStatusApplyConfiguration {
+	b.CatalogUID = &value
 	return b
 }
 
