@@ -183,11 +183,12 @@ UNCACHED = -count=1
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
 	$(1) && $(PLAIN_FLAGS) go run ./test/rights "$$folder"
 
-# The packages tested without the race detector, which makes the server several times slower. test/e2e and test/integration run the same
-# server with it, and the tests of pkg/ run the same controllers with it. Those with the longest tests start first, here and below.
-WITHOUT_RACE = ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
+# The packages tested without the race detector, which makes the server several times slower. test/integration runs the same server with
+# it, test-faults runs bursts and storms on it with it, and the tests of pkg/ run the same controllers with it. Those with the longest
+# tests start first, here and below.
+WITHOUT_RACE = ./test/e2e ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
 	./test/notifications ./test/replicas ./test/soak ./test/compatibility ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/site ./test/release ./test/container
-WITH_RACE = ./test/e2e ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
+WITH_RACE = ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
 # The tests with real partners, which make test-partners runs.
