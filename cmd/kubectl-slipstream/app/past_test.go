@@ -46,6 +46,8 @@ type pastCluster struct {
 	changes []v1alpha1.Change
 	// sealed makes the server refuse the values of Secrets.
 	sealed bool
+	// withheld makes the server leave Secrets out of lists of values.
+	withheld bool
 	// unreadable is a file that is no object.
 	unreadable []string
 	// lost is the name of a Change whose contents cannot be read.
@@ -399,6 +401,9 @@ func (c *pastCluster) serveState(w http.ResponseWriter, r *http.Request) {
 		of, named, _ := strings.Cut(key, "/")
 		group := schema.GroupResource{Group: kindsOfShop[of].Group, Resource: of}.String()
 		if resource != "" && group != resource || name != "" && named != name || query.Get("namespace") != object.GetNamespace() {
+			continue
+		}
+		if decrypted && c.withheld {
 			continue
 		}
 		if !decrypted {

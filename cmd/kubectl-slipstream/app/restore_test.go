@@ -84,16 +84,21 @@ func TestRestoreNamespace(t *testing.T) {
 
 // TestRestoreWithoutSecrets leaves Secrets out whose values the user may not read.
 func TestRestoreWithoutSecrets(t *testing.T) {
-	c := shop(t)
-	c.put("secret", map[string]string{"a": "1"})
-	to := shaOf(len(c.states) - 1)
-	c.put("secret", map[string]string{"a": "2"})
-	c.put("note", map[string]string{"color": "green"})
-	c.sealed = true
-	out, notes, code := c.call("restore", "--to", to, "--yes", "--prune")
-	if code != 3 || c.data("configmaps/note")["color"] != "blue" || c.data("secrets/secret")["a"] != "Mg==" ||
-		!strings.Contains(notes, "Secret/secret is left as it is: its values cannot be read") {
-		t.Errorf("exit code %d: %s%s", code, out, notes)
+	for why, hide := range map[string]func(*pastCluster){
+		"jane may not read Secrets":     func(c *pastCluster) { c.sealed = true },
+		"the server does not show them": func(c *pastCluster) { c.withheld = true },
+	} {
+		c := shop(t)
+		c.put("secret", map[string]string{"a": "1"})
+		to := shaOf(len(c.states) - 1)
+		c.put("secret", map[string]string{"a": "2"})
+		c.put("note", map[string]string{"color": "green"})
+		hide(c)
+		out, notes, code := c.call("restore", "--to", to, "--yes", "--prune")
+		if code != 3 || c.data("configmaps/note")["color"] != "blue" || c.data("secrets/secret")["a"] != "Mg==" ||
+			!strings.Contains(notes, "Secret/secret is left as it is: its values cannot be read") || !strings.Contains(notes, why) {
+			t.Errorf("%s: exit code %d: %s%s", why, code, out, notes)
+		}
 	}
 }
 

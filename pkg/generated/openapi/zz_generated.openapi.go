@@ -5228,7 +5228,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestList(ref common.ReferenceCall
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "unreadable are the files that are no objects, for example because they were edited in Git, and the Secrets that cannot be decrypted if that was asked for, at most 20.",
+							Description: "unreadable are the files that are no objects, for example because they were edited in Git, and the Secrets that cannot be decrypted, or that the caller may not see, if that was asked for, at most 20.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -5352,7 +5352,7 @@ func schema_pkg_apis_configbutler_v1alpha1_ManifestOptions(ref common.ReferenceC
 					},
 					"secrets": {
 						SchemaProps: spec.SchemaProps{
-							Description: "secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on Secrets, or list if more than one is read, and that the server holds the key.",
+							Description: "secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on Secrets, or list if more than one is read, and that the server holds the key. Values from before the creation of the namespace, and those of a namespace that does not exist, require get on Secrets in the whole cluster.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -23,8 +23,8 @@ type PastCommit struct {
 	Hash Hash
 	// Parent is the first parent; zero for a root commit.
 	Parent Hash
-	// Time is the committer time, to the second.
-	Time time.Time
+	// Time is the committer time, and Authored the author time, to the second.
+	Time, Authored time.Time
 }
 
 // History returns the first-parent history of a branch, oldest first; nil if the branch does not exist. Only commits are read, if
@@ -108,7 +108,8 @@ func decodePast(hash Hash, content []byte) (PastCommit, error) {
 	if err != nil {
 		return PastCommit{}, refuse(Protocol, "%v", err)
 	}
-	return PastCommit{Hash: hash, Parent: links.parent, Time: committerTime(content)}, nil
+	_, authored := authorOf(content)
+	return PastCommit{Hash: hash, Parent: links.parent, Time: committerTime(content), Authored: authored}, nil
 }
 
 // committerTime returns the time of the committer, which is at the end of the line after the address. It is 1970 for a commit whose

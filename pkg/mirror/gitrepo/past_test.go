@@ -82,9 +82,9 @@ func TestHistory(t *testing.T) {
 		if err != nil || !slices.Equal(hashesOf(history), r.commits) {
 			t.Fatalf("history %v, %v; want %v", hashesOf(history), err, r.commits)
 		}
-		want := strings.Fields(r.git("log", "--first-parent", "--reverse", "--format=%ct", "main"))
+		want := strings.Fields(r.git("log", "--first-parent", "--reverse", "--format=%ct/%at", "main"))
 		for i, commit := range history {
-			if fmt.Sprint(commit.Time.Unix()) != want[i] || i > 0 && commit.Parent != history[i-1].Hash {
+			if fmt.Sprintf("%d/%d", commit.Time.Unix(), commit.Authored.Unix()) != want[i] || i > 0 && commit.Parent != history[i-1].Hash {
 				t.Errorf("commit %d: %+v, want time %s", i, commit, want[i])
 			}
 		}

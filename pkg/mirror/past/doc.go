@@ -19,5 +19,6 @@
 // # Secrets
 //
 // Values that the mirror encrypts are masked: the values of a Secret, and its annotations unless they are known to be harmless. Readable
-// values need the caller's permission, as each object does, and the server's private key if the file is encrypted.
+// values need the caller's permission, as each object does, and the server's private key if the file is encrypted. Values from before the
+// creation of the namespace need the permission in the whole cluster: they may be of a deleted namespace of another owner.
 package past

@@ -80,6 +80,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f.api = fake.NewClientset(config, f.destination)
 	f.cluster = kubefake.NewClientset()
+	f.createNamespace(noon.AddDate(-1, 0, 0))
 	var err error
 	if f.key, err = age.GenerateX25519Identity(); err != nil {
 		t.Fatal(err)
@@ -103,6 +104,25 @@ func newDestination(namespace, name string) *v1alpha1.GitDestination {
 		Spec: v1alpha1.GitDestinationSpec{
 			RepoRef: v1alpha1.ObjectReference{Namespace: "shop", Name: "repo"}, Branch: "main", BaseFolder: baseFolder,
 		},
+	}
+}
+
+// createNamespace creates the namespace shop at a time.
+func (f *fixture) createNamespace(at time.Time) {
+	f.t.Helper()
+	_, err := f.cluster.CoreV1().Namespaces().Create(f.t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", CreationTimestamp: metav1.NewTime(at)},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// deleteNamespace deletes the namespace shop.
+func (f *fixture) deleteNamespace() {
+	f.t.Helper()
+	if err := f.cluster.CoreV1().Namespaces().Delete(f.t.Context(), "shop", metav1.DeleteOptions{}); err != nil {
+		f.t.Fatal(err)
 	}
 }
 
@@ -163,8 +183,15 @@ func (f *fixture) commit(files map[string]string) string {
 // commitAt commits files with a time.
 func (f *fixture) commitAt(at time.Time, files map[string]string) string {
 	f.t.Helper()
+	return f.commitLate(at, at, files)
+}
+
+// commitLate commits files with the times of the author and of the committer.
+func (f *fixture) commitLate(seen, at time.Time, files map[string]string) string {
+	f.t.Helper()
 	var stream bytes.Buffer
-	fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter other <other@example.com> %d +0000\ndata 1\nx\n", at.Unix())
+	fmt.Fprintf(&stream, "commit refs/heads/main\nauthor jane <jane@example.com> %d +0000\n", seen.Unix())
+	fmt.Fprintf(&stream, "committer other <other@example.com> %d +0000\ndata 1\nx\n", at.Unix())
 	if f.commits > 0 {
 		stream.WriteString("from refs/heads/main^0\n")
 	}

@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -105,6 +106,8 @@ type listing struct {
 	reader   *access.Reader
 	state    state
 	opener   opener
+	// predecessors limits the values that the opener may show.
+	predecessors predecessors
 
 	list *v1alpha1.ManifestList
 	// at is the path of the last file that the response is about, below the base folder. The caller may read its type.
@@ -124,6 +127,9 @@ type candidate struct {
 // read fills the list.
 func (l *listing) read(ctx context.Context) error {
 	l.at, l.opener = l.selected.page.After, opener{past: l.past, decrypted: l.selected.decrypted}
+	l.predecessors = predecessors{
+		past: l.past, source: l.source, state: l.state, reader: l.reader, name: l.selected.name, origins: map[string]origin{},
+	}
 	for most := maxAtOnce; ; {
 		found, end, err := l.candidates(ctx, l.wanted(most))
 		if err != nil {
@@ -273,14 +279,8 @@ func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bo
 		return nil
 	}
 	if c.isSecret() {
-		shown, err := l.opener.show(ctx, object)
-		switch {
-		case isSealed(err) && l.selected.name != "":
-			return sealedError(object, err)
-		case isSealed(err), errors.Is(err, errUnreadable):
-			l.unreadable(c)
-			return nil
-		case err != nil:
+		shown, err := l.show(ctx, c, object)
+		if shown == nil || err != nil {
 			return err
 		}
 		object = shown
@@ -294,7 +294,33 @@ func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bo
 	return nil
 }
 
-// unreadable records a file that is no object, or a Secret whose values were asked for and cannot be decrypted. The caller may read the objects of its type in its namespace.
+// show returns the Secret of a candidate as the caller wants to see it; nil if it is unreadable.
+func (l *listing) show(ctx context.Context, c *candidate, secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if l.selected.decrypted {
+		err := l.predecessors.check(ctx, c)
+		switch {
+		case errors.Is(err, errPredecessor) && l.selected.name != "":
+			return nil, predecessorError(secret, l.reader.User())
+		case errors.Is(err, errPredecessor):
+			l.unreadable(c)
+			return nil, nil
+		case err != nil:
+			return nil, err
+		}
+	}
+	shown, err := l.opener.show(ctx, secret)
+	switch {
+	case isSealed(err) && l.selected.name != "":
+		return nil, sealedError(secret, err)
+	case isSealed(err), errors.Is(err, errUnreadable):
+		l.unreadable(c)
+		return nil, nil
+	}
+	return shown, err
+}
+
+// unreadable records a file that is no object, or a Secret whose values were asked for and are not shown. The caller may read the
+// objects of its type in its namespace.
 func (l *listing) unreadable(c *candidate) {
 	if len(l.list.Unreadable) < maxUnreadable {
 		l.list.Unreadable = append(l.list.Unreadable, c.path)

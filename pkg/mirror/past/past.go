@@ -35,7 +35,7 @@ const (
 	// the destination, or of the Change. So a slow Git server does not keep others from theirs.
 	requestsAtOnce  = 8
 	requestsOfOwner = 3
-	// maxCommits bounds the commits of all branches that are held in memory, of about 64 bytes each.
+	// maxCommits bounds the commits of all branches that are held in memory, of about 90 bytes each.
 	maxCommits = 400_000
 	// maxTrees bounds the directories of commits that are held in memory, in bytes.
 	maxTrees = 64 << 20

@@ -41,7 +41,8 @@ type ManifestOptions struct {
 	// +optional
 	Continue string `json:"continue,omitempty"`
 	// secrets is Masked (default: the values of Secrets are replaced) or Decrypted. Decrypted requires the permission get on
-	// Secrets, or list if more than one is read, and that the server holds the key.
+	// Secrets, or list if more than one is read, and that the server holds the key. Values from before the creation of the
+	// namespace, and those of a namespace that does not exist, require get on Secrets in the whole cluster.
 	// +optional
 	Secrets string `json:"secrets,omitempty"`
 }
@@ -71,7 +72,7 @@ type ManifestList struct {
 	// +optional
 	Omitted int32 `json:"omitted,omitempty"`
 	// unreadable are the files that are no objects, for example because they were edited in Git, and the Secrets that cannot be
-	// decrypted if that was asked for, at most 20.
+	// decrypted, or that the caller may not see, if that was asked for, at most 20.
 	// +optional
 	// +listType=atomic
 	Unreadable []string `json:"unreadable,omitempty"`

@@ -120,8 +120,14 @@ func (s *session) readSecrets(
 			p.objects[keyOf(object)] = object
 		}
 	}
+	if len(p.masked) > 0 {
+		p.refused = errNotShown
+	}
 	return nil
 }
+
+// errNotShown is the reason for Secrets that a list of values leaves out. Only the response for a single one has the reason.
+var errNotShown = errors.New("the server does not show them; name a single Secret to see why")
 
 // readAll reads all pages of a query.
 func (s *session) readAll(
