@@ -151,7 +151,7 @@ vulncheck: ## Check for known vulnerabilities in code that the programs call; ne
 	hack/vulncheck.sh
 
 .PHONY: test
-test: test-unit test-integration ## Run all tests: unit, integration on a real control plane, end to end.
+test: test-unit test-integration ## Run the tests of the code: unit, integration on a real control plane, end to end.
 
 # The packages with the longest tests start first, so that none of them runs alone at the end.
 LONGEST = ./pkg/store/bolt ./pkg/mirror ./pkg/catalog ./pkg/environment ./pkg/environment/detect ./pkg/environment/syncer \
@@ -179,34 +179,51 @@ test-unit: ## Run the unit tests of all packages, including those that kill a pr
 # with -trimpath their own programs are the same in every clone.
 UNCACHED = -count=1
 
-# Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these.
+# Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these; with the option
+# -denied, that they grant these.
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
-	$(1) && $(PLAIN_FLAGS) go run ./test/rights "$$folder"
+	$(1) && $(PLAIN_FLAGS) go run ./test/rights $(2) "$$folder"
 
 # The packages tested without the race detector, which makes the server several times slower. test/integration runs the same server with
 # it, test-faults runs bursts and storms on it with it, and the tests of pkg/ run the same controllers with it. Those with the longest
 # tests start first, here and below.
-WITHOUT_RACE = ./test/e2e ./test/environments ./test/docs ./test/attribution ./test/catalogs ./test/install ./test/pipelines \
-	./test/notifications ./test/replicas ./test/soak ./test/compatibility ./test/page ./test/devcluster ./test/fidelity ./test/image ./test/chart ./test/site ./test/release ./test/container
+WITHOUT_RACE = ./test/environments ./test/e2e ./test/attribution ./test/catalogs ./test/notifications ./test/pipelines ./test/replicas \
+	./test/fidelity ./test/soak ./test/devcluster
 WITH_RACE = ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
+# The packages that test what is published: the images, the chart, a release and the upgrade to it, the page, the site, and the commands of
+# the documentation.
+PUBLISHED = ./test/docs ./test/install ./test/page ./test/compatibility ./test/release ./test/image ./test/chart ./test/site ./test/container
+# The tests outside of WITHOUT_RACE that use the remaining permissions of the server's roles.
+RIGHTS_ONLY = -run 'TestManifests|TestInstall$$/^Replicas$$' ./test/docs ./test/install
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
 # The tests with real partners, which make test-partners runs.
 PARTNERS = ./test/partners/...
 
+# Builds tools, in a shell command. Compiling beside tests would take minutes of their time.
+tools = for tool in $(1); do bin/dev tool "$$tool" > /dev/null || exit 1; done
+
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
-	@# Compiling beside tests would take minutes of their time, and some packages twice.
-	@for tool in cosign crane helm helm3 hugo kwok oauth2proxy sops; do bin/dev tool "$$tool" > /dev/null || exit 1; done
+	@$(call tools,helm helm3 kwok sops)
+	@# Compiling beside tests would compile some packages twice.
 	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(WITHOUT_RACE) > /dev/null
 	@$(TEST_FLAGS) go list -export -deps -test $(RACE) ./cmd/... $(WITH_RACE) > /dev/null
-	@$(PLAIN_FLAGS) $(MAKE) --silent image IMAGE_ARCHES="$$(go env GOARCH)" IMAGE_OUTPUT=bin/image-of-tests IMAGE_PUSH=
-	$(call judged,{ failed=0; all=$$(go list ./test/...) && named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
+	$(call judged,{ failed=0; all=$$(go list ./test/...) && \
+	named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(PUBLISHED) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
 	$(TEST) $(RACE) $(UNCACHED) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
+	$(PLAIN_TEST) $(UNCACHED) $(RIGHTS_ONLY) || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
+
+.PHONY: test-published
+test-published: control-plane ## Run the tests of what is published: images, chart, release, upgrade, page, site and the commands of the documentation.
+	@$(call tools,cosign crane helm helm3 hugo kwok oauth2proxy sops)
+	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(PUBLISHED) > /dev/null
+	@$(PLAIN_FLAGS) $(MAKE) --silent image IMAGE_ARCHES="$$(go env GOARCH)" IMAGE_OUTPUT=bin/image-of-tests IMAGE_PUSH=
+	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(PUBLISHED),-denied)
 
 # The packages whose tests together use all permissions of the server's roles.
 RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/encryption ./test/integration/serving
@@ -214,7 +231,7 @@ RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines .
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
 	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && \
-		$(PLAIN_TEST) $(UNCACHED) -run 'TestManifests|TestInstall$$/^Replicas$$' ./test/docs ./test/install)
+		$(PLAIN_TEST) $(UNCACHED) $(RIGHTS_ONLY))
 
 .PHONY: test-faults
 test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS and BURST, CHANGES, STORM.
