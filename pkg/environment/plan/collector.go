@@ -60,7 +60,7 @@ func (c *collector) addFromBase(key Key) *desiredObject {
 	}
 	if c.selection.desired[key] == nil {
 		as, why := c.copies.setLabels(base.DeepCopy()), "the source does not have it"
-		if c.in.Denied.Has(key.GroupKind) {
+		if _, denied := c.report.denialOf(key); denied {
 			why = "it is not read in the source"
 		}
 		c.selection.desired[key] = &desiredObject{object: as, unpatched: as, reason: why + ", and it is made again as it was"}

@@ -51,6 +51,7 @@ type indexBuilder struct {
 	// source holds Input.Source by key.
 	source    map[Key]*unstructured.Unstructured
 	selection *selection
+	consent   *consent
 }
 
 // build returns the environment's index after the plan has been applied.
@@ -143,11 +144,12 @@ func (b *indexBuilder) isOnlyFromPatches(target references.Target, before v1alph
 }
 
 // describe adds the content's hash and keys to a record. If the source's object is missing or denied, they stay as
-// recorded. SeenHash is cleared because the plan brings the newest version, except for denied types, where nothing newer
-// was read.
+// recorded. SeenHash is cleared because the plan brings the newest version, except for denied objects, of which nothing newer
+// is copied.
 func (b *indexBuilder) describe(record, before v1alpha1.EnvironmentDependencyRecord) (v1alpha1.EnvironmentDependencyRecord, error) {
-	object, ok := b.source[recordKey(&record)]
-	withheld := b.in.Denied.Has(recordKey(&record).GroupKind)
+	key := recordKey(&record)
+	object, ok := b.source[key]
+	withheld := b.in.Denied.Has(key.GroupKind) || b.consent.excludes(key)
 	record.Missing, record.SeenHash = !ok, ""
 	if withheld {
 		record.Missing = before.Missing // The state of the source is unknown.

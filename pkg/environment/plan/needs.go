@@ -31,5 +31,8 @@ func (p Planner) Needs(in Input) (sets.Set[Key], error) {
 	for _, ref := range refs {
 		needs.Insert(keyOf(ref.Target))
 	}
+	if limit := c.report.consent; limit != nil {
+		needs = needs.Union(limit.accounts)
+	}
 	return needs, nil
 }

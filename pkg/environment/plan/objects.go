@@ -5,6 +5,7 @@ package plan
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,6 +18,14 @@ type inputObjects struct {
 	source, live map[Key]*unstructured.Unstructured
 	// originals are the objects that copies are made of, except the catalog's workloads.
 	originals map[Key]*unstructured.Unstructured
+}
+
+// exclude drops the Secrets of the source that a consent does not cover. Plans then treat them like those of denied types, which are not
+// read.
+func (o *inputObjects) exclude(by *consent) {
+	excluded := func(key Key, _ *unstructured.Unstructured) bool { return by.excludes(key) }
+	maps.DeleteFunc(o.source, excluded)
+	maps.DeleteFunc(o.originals, excluded)
 }
 
 // originalsOf returns the originals of a kind, sorted.

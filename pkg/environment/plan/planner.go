@@ -45,7 +45,9 @@ func (p Planner) Plan(ctx context.Context, in Input) (*Plan, error) {
 	if plan.OtherChangesHash, err = otherChangesHash(p.Hasher, plan.Steps, in.Base); err != nil {
 		return nil, err
 	}
-	index := &indexBuilder{in: &in, copies: c.copies, hasher: p.Hasher, source: c.objects.source, selection: c.selection}
+	index := &indexBuilder{
+		in: &in, copies: c.copies, hasher: p.Hasher, source: c.objects.source, selection: c.selection, consent: c.report.consent,
+	}
 	plan.Index, err = index.build()
 	plan.hide()
 	return plan, err
@@ -63,6 +65,10 @@ func (p Planner) collect(in *Input) (*collector, error) {
 		objects: &inputObjects{source: byKey(in.Source), live: byKey(in.Live), originals: byKey(in.originals())},
 		report:  &report{sourceNamespace: in.SourceNamespace, denied: in.Denied},
 	}
+	if c.report.consent, err = p.consentOf(in); err != nil {
+		return nil, err
+	}
+	c.objects.exclude(c.report.consent)
 	if in.Action == v1alpha1.SyncActionCluster {
 		return c, refresh(in, c)
 	}

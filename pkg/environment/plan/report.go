@@ -15,6 +15,7 @@ import (
 type report struct {
 	sourceNamespace string
 	denied          Denied
+	consent         *consent
 
 	missing   []v1alpha1.ObjectFailure
 	notCopied []v1alpha1.NotCopiedObject
@@ -28,16 +29,26 @@ func (r *report) warn(warning string) {
 	}
 }
 
-// failMissing records that the source lacks an object, unless it is optional.
-func (r *report) failMissing(key Key, optional bool) {
+// denialOf returns why an object is not copied although the source may have it; false if it is copied.
+func (r *report) denialOf(key Key) (Denial, bool) {
 	switch {
 	case r.denied.Has(key.GroupKind):
-		r.failDenied(key, optional)
-		return
-	case optional:
-		return
+		return r.denied[v1alpha1.DependencyType(key.Kind)], true
+	case r.consent.excludes(key):
+		return r.consent.denial, true
 	}
-	r.failSource(key, v1alpha1.ReasonSourceMissing, "does not exist")
+	return Denial{}, false
+}
+
+// failMissing records that the source lacks an object, unless it is optional.
+func (r *report) failMissing(key Key, optional bool) {
+	why, denied := r.denialOf(key)
+	switch {
+	case denied:
+		r.failDenied(key, why, optional)
+	case !optional:
+		r.failSource(key, v1alpha1.ReasonSourceMissing, "does not exist")
+	}
 }
 
 // failSource records why an object of the source is not copied.
@@ -50,8 +61,7 @@ func (r *report) failSource(key Key, reason, why string) {
 
 // failDenied records that a needed object is not copied. An optional object is only a warning, because it may not exist in
 // the source.
-func (r *report) failDenied(key Key, optional bool) {
-	why := r.denied[v1alpha1.DependencyType(key.Kind)]
+func (r *report) failDenied(key Key, why Denial, optional bool) {
 	if optional {
 		r.warn(fmt.Sprintf("%s is not copied from %s, if it is there: %s", key, r.sourceNamespace, why.Message))
 		return

@@ -77,3 +77,43 @@ func TestRightsOfTheEditor(t *testing.T) {
 		})
 	}
 }
+
+// TestRefreshWithoutConsent has the catalog no longer offer a workload, and refreshes the Secret to which it refers: for users with the
+// permission to read it, and for others.
+func TestRefreshWithoutConsent(t *testing.T) {
+	const first, second = "aHVudGVyMg==", "cm90YXRlZA=="
+	for name, tt := range map[string]struct {
+		lost    string
+		want    string
+		message string
+	}{
+		"with the permission": {want: second},
+		"without it": {`user "jane": get secrets production`, first, "Failed to sync Secret 'database' from production - the catalog does not " +
+			`share it: what it last took from its source does not refer to it, and user "jane" may not get secrets in the namespace production: ` +
+			"grant that again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFixture(t)
+			environmenttest.Share(s.catalog)
+			s.offer(web, worker)
+			s.sync()
+			s.offer(worker)
+			s.put(strings.ReplaceAll(database, first, second))
+			s.rights.Lose(tt.lost)
+			request := s.request()
+			request.Action = v1alpha1.SyncActionCluster
+			result, err := s.runner().Run(t.Context(), request)
+			if err != nil || !result.Complete || s.password() != tt.want {
+				t.Errorf("%v: password of the copy = %q, %+v", err, s.password(), result)
+			}
+			message := ""
+			for _, failure := range result.Failures {
+				message += failure.Message
+			}
+			if message != tt.message {
+				t.Errorf("failures = %q", message)
+			}
+			s.checkIndex()
+		})
+	}
+}

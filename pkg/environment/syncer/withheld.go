@@ -38,7 +38,7 @@ func (r *StateReader) Withheld(ctx context.Context, catalog *v1alpha1.AppCatalog
 
 // checkRequester withholds the types that are copied with the requester's permissions and that the requester can no longer read. The
 // permissions may have changed since the request, for example while it waited for a sync window. A refresh also copies what patches
-// referred to when the environment was last synced.
+// referred to when the environment was last synced, and what the catalog referred to then.
 func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
 	permissions := access.OfCopying(r.state.Environment, catalog)
 	_, asked := permissions[v1alpha1.DependencySecret]
@@ -58,7 +58,19 @@ func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.App
 			return err
 		}
 	}
+	if r.state.SecretsByConsent && r.state.Action == v1alpha1.SyncActionCluster {
+		return r.checkUnshared(ctx, catalog)
+	}
 	return nil
+}
+
+// checkUnshared determines whether the requester may read the Secrets that the catalog's editor does not share. If so, all are copied with
+// the permission of the requester.
+func (r *stateReading) checkUnshared(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
+	permission := access.OfCopies(catalog)[v1alpha1.DependencySecret]
+	why, withheld, err := r.reader.review(ctx, *r.request.Requester, permission)
+	r.state.SecretsByConsent, r.state.Unshared = withheld, why
+	return err
 }
 
 // included records the API versions of the custom resources in spec.include, and withholds those that cannot be copied: the cluster
