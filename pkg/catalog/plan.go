@@ -50,6 +50,8 @@ type plan struct {
 	hashes map[reference]string
 	// preview is true if nothing is applied.
 	preview bool
+	// isRollback is true if the workloads are those of an earlier revision.
+	isRollback bool
 	// spans are the source versions between which the changes were made.
 	spans []commits.Span
 }

@@ -54,7 +54,7 @@ func (u *updater) planRollback(ctx context.Context, t *task) (plan, error) {
 
 // newRollback computes the plan that restores the workloads of a revision. It is a pure function.
 func newRollback(in planInput, revision int64, then map[reference]*v1alpha1.CatalogWorkloadRecord) (plan, error) {
-	out, offered := plan{}, in.offered()
+	out, offered := plan{isRollback: true}, in.offered()
 	var workloads []reference
 	for workload := range offered {
 		workloads = append(workloads, workload)

@@ -102,6 +102,40 @@ func TestRollbacksRestoreRevisions(t *testing.T) {
 	}
 }
 
+// TestRollbacksKeepWhatWasTaken rolls back several times. The revision that was last taken from the source stays known and stored, although
+// the history is too short for it.
+func TestRollbacksKeepWhatWasTaken(t *testing.T) {
+	s, _ := threeRevisions(t)
+	stored := revisions.New(s.store())
+	taken := func(of, want int64) {
+		t.Helper()
+		if got, err := stored.Taken(t.Context(), s.catalog("shop").UID, of); err != nil || got != want {
+			t.Errorf("revision %d is of what was taken with revision %d, want %d: %v", of, got, want, err)
+		}
+	}
+	taken(3, 3)
+	taken(9, 0)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(2)) })
+	for revision, to := range []int64{4: 2, 5: 3, 6: 4} {
+		if to > 0 {
+			s.edit("shop", "bob", pin(to))
+			s.waitForRevision("shop", int64(revision))
+			taken(int64(revision), 3)
+		}
+	}
+	s.stop()
+	if err := stored.Prune(t.Context(), s.catalog("shop")); err != nil {
+		t.Fatal(err)
+	}
+	if offered, err := stored.Offered(t.Context(), s.catalog("shop").UID, 3); err != nil || len(offered) != 1 {
+		t.Errorf("revision 3 = %v, %v", offered, err)
+	}
+	s.start(0)
+	s.edit("shop", "erin", pin(0))
+	s.waitForRevision("shop", 7)
+	taken(7, 7)
+}
+
 func TestRollbacksDoNotWaitForPauses(t *testing.T) {
 	s, records := threeRevisions(t)
 	s.pause("shop", "eve")
@@ -177,8 +211,9 @@ func TestRevisionsAreDeletedWithTheHistory(t *testing.T) {
 	s.edit("shop", "bob", func(catalog *v1alpha1.AppCatalog) { catalog.Spec.HistoryLimit = new(int32(1)) })
 	s.waitForRevision("shop", 4)
 	s.eventually("revisions that cannot be restored are deleted", func() error {
-		// Those of revision 3 and 1 remain. The patched manifest was stored with revision 3.
-		if heads, manifests := s.countRows("head/"), s.countRows("manifest/"); heads != 2 || manifests != 2 {
+		// Those of revisions 4, 1 and 3 remain: 1 is pinned, and 3 was last taken from the source. The captured manifest of 3 was stored
+		// with revision 2.
+		if heads, manifests := s.countRows("head/"), s.countRows("manifest/"); heads != 3 || manifests != 4 {
 			return fmt.Errorf("%d heads and %d stored manifests", heads, manifests)
 		}
 		return nil

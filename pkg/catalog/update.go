@@ -189,7 +189,8 @@ func (u *updater) commit(ctx context.Context, t *task, next plan) error {
 	if record == nil || record.Status.Revision <= t.catalog.Status.Revision {
 		return u.complete(ctx, t, nil)
 	}
-	if err := u.revisions.Write(ctx, t.catalog, record.Status.Revision, next.entries, t.after(next)); err != nil {
+	content := revisions.Content{Entries: next.entries, Records: t.after(next), IsRollback: next.isRollback}
+	if err := u.revisions.Write(ctx, t.catalog, record.Status.Revision, content); err != nil {
 		return err
 	}
 	return u.complete(ctx, t, func(catalog *v1alpha1.AppCatalog) { advance(catalog, next.entries, record.Name, u.clock.Now()) })

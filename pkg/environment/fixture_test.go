@@ -80,6 +80,11 @@ func (o offered) Offered(_ context.Context, _ types.UID, revision int64) (
 	return o[revision], nil
 }
 
+// Taken returns the revision, because a fixture has no rollbacks of the catalog.
+func (o offered) Taken(_ context.Context, _ types.UID, revision int64) (int64, error) {
+	return revision, nil
+}
+
 // newFixture returns a fixture with a catalog of production that offers web and worker, and the environment alice with its target.
 func newFixture(t testing.TB, edit ...func(*v1alpha1.Environment)) *fixture {
 	t.Helper()

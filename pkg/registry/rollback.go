@@ -17,6 +17,7 @@ import (
 // rollback is the subresource rollback of an AppCatalog. It edits the spec on behalf of the user, who needs the
 // permission to create rollbacks but not to update catalogs: the earlier author of the spec was allowed to show the
 // earlier content. For the same reason, an edit of spec.pinnedRevision requires no permission to read the source.
+// Environments do not get Secrets by the consent of the catalog's editor to which only the earlier content refers.
 func (c *catalogRequests) rollback() *requestREST[*configbutler.Rollback] {
 	return &requestREST[*configbutler.Rollback]{
 		newRequest: func() *configbutler.Rollback { return &configbutler.Rollback{} },

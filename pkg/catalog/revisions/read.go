@@ -4,6 +4,7 @@
 package revisions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -33,6 +34,17 @@ func (s *Store) Offered(
 		out[v1alpha1.WorkloadReference{Kind: record.Kind, Name: record.Name}] = record
 	}
 	return out, nil
+}
+
+// Taken returns the latest revision, up to the given one, that a catalog took from its source: the given one, unless it is a rollback. It
+// returns 0 if the given one is not stored.
+func (s *Store) Taken(ctx context.Context, catalog types.UID, revision int64) (int64, error) {
+	heads, err := s.heads(ctx, catalog, sets.New(revision))
+	found, exists := heads[revision]
+	if err != nil || !exists {
+		return 0, err
+	}
+	return cmp.Or(found.Taken, revision), nil
 }
 
 // readManifests sets the manifests of a record: all that it had, or none if one of them is not stored.

@@ -44,6 +44,8 @@ func New(store *table.Store) *Store { return &Store{store.Table(TableName)} }
 // head lists what a catalog offered with a revision.
 type head struct {
 	Workloads []offer `json:"workloads"`
+	// Taken is the latest earlier revision that was taken from the source, if this one is a rollback; 0 otherwise.
+	Taken int64 `json:"taken,omitempty"`
 }
 
 // offer is one workload as it was offered.
@@ -122,9 +124,15 @@ func (h *head) manifests() sets.Set[manifestKey] {
 	return out.Delete("")
 }
 
-// Prune deletes the revisions that a catalog can no longer roll back to.
+// Prune deletes the revisions that a catalog can no longer roll back to. While it offers a rollback, the revision that was last taken from
+// the source stays.
 func (s *Store) Prune(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
 	wanted, prefix := reachable(catalog), headPrefix(catalog.UID)
+	current, err := s.heads(ctx, catalog.UID, sets.New(catalog.Status.Revision))
+	if err != nil {
+		return err
+	}
+	wanted.Insert(current[catalog.Status.Revision].Taken)
 	used, unused := sets.New[manifestKey](), sets.New[manifestKey]()
 	var heads []string
 	for row, err := range s.table.Scan(ctx, prefix) {

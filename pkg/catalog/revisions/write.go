@@ -4,6 +4,7 @@
 package revisions
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,12 +19,17 @@ import (
 	"github.com/configbutler/slipstream/pkg/store/table"
 )
 
-// Write stores a revision of a catalog whose status does not list it yet. Calling it again overwrites the revision. The
-// records are the CatalogWorkloads of the entries.
-func (s *Store) Write(
-	ctx context.Context, catalog *v1alpha1.AppCatalog, revision int64, entries []v1alpha1.CatalogEntry,
-	records map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkload,
-) error {
+// Content is what a catalog offers with a revision.
+type Content struct {
+	Entries []v1alpha1.CatalogEntry
+	// Records are the CatalogWorkloads of the entries.
+	Records map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkload
+	// IsRollback is set if the content is that of an earlier revision, and was not taken from the source now.
+	IsRollback bool
+}
+
+// Write stores a revision of a catalog whose status does not list it yet. Calling it again overwrites the revision.
+func (s *Store) Write(ctx context.Context, catalog *v1alpha1.AppCatalog, revision int64, content Content) error {
 	stored, err := s.heads(ctx, catalog.UID, reachable(catalog))
 	if err != nil {
 		return err
@@ -33,8 +39,12 @@ func (s *Store) Write(
 		return err
 	}
 	next := newWriter(catalog.UID, revision, stored)
-	for _, entry := range entries {
-		next.add(entry, records[v1alpha1.WorkloadReference{Kind: entry.Kind, Name: entry.Name}], stored[catalog.Status.Revision])
+	previous := stored[catalog.Status.Revision]
+	if content.IsRollback {
+		next.head.Taken = cmp.Or(previous.Taken, catalog.Status.Revision)
+	}
+	for _, entry := range content.Entries {
+		next.add(entry, content.Records[v1alpha1.WorkloadReference{Kind: entry.Kind, Name: entry.Name}], previous)
 	}
 	rows, err := next.finish(catalog)
 	if err != nil {

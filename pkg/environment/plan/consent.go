@@ -26,9 +26,10 @@ func (c *consent) excludes(key Key) bool {
 }
 
 // consentOf returns the consent that limits a plan, nil if none does. A refresh follows the index, which can have Secrets to which the
-// catalog's workloads no longer refer. Other plans follow the workloads, so they need no further limit.
+// catalog's workloads no longer refer. Other plans follow the workloads, so they need no further limit if the consent covers these. A
+// snapshot takes nothing from the source.
 func (p Planner) consentOf(in *Input) (*consent, error) {
-	if !in.SecretsByConsent || in.Action != v1alpha1.SyncActionCluster {
+	if !in.SecretsByConsent || in.hasSnapshot() || in.Action != v1alpha1.SyncActionCluster && in.Consented == nil {
 		return nil, nil
 	}
 	unpatched := in.unpatched()
@@ -56,6 +57,9 @@ func (s *Input) unpatched() Input {
 	spec.Type, spec.Patches, spec.Include = v1alpha1.EnvironmentShared, nil, nil
 	of.Action, of.Only, of.SecretsByConsent = v1alpha1.SyncActionAll, nil, false
 	of.Live, of.Base, of.Index, of.CopyCache = nil, nil, nil, nil
+	if s.Consented != nil {
+		of.Workloads = s.Consented
+	}
 	return of
 }
 

@@ -121,6 +121,24 @@ func TestSecretsThatAreNotSharedStay(t *testing.T) {
 	}
 }
 
+// TestRollbacksKeepCopiesThatAreNotShared has the catalog offer a workload again, which it did not have before.
+func TestRollbacksKeepCopiesThatAreNotShared(t *testing.T) {
+	s := shop(t)
+	s.byConsent(t)
+	s.Action, s.Consented = v1alpha1.SyncActionAll, []*unstructured.Unstructured{object(t, report)}
+	p := s.sync()
+	if got := lines(p); !slices.Contains(got, "leave Secret database: it is not read in the source, and something refers to it") {
+		t.Errorf("steps:\n%s", strings.Join(got, "\n"))
+	}
+	if fails := p.Failures(); len(fails) != 1 || fails[0].Message != notShared {
+		t.Errorf("failures: %+v", fails)
+	}
+	s.Consented = append(s.Consented, object(t, web))
+	if p := s.sync(); !slices.ContainsFunc(lines(p), func(line string) bool { return strings.HasPrefix(line, "update Secret database") }) {
+		t.Errorf("steps: %q", lines(p))
+	}
+}
+
 // TestNeedsOfConsent builds the source from Needs alone: the consent depends on accounts that the index does not have.
 func TestNeedsOfConsent(t *testing.T) {
 	s := shop(t)

@@ -45,8 +45,10 @@ type Input struct {
 	// SecretsByConsent is set if Secrets are copied by the consent of the catalog's editor alone, and the requester may be unable to read
 	// them. Then only those are copied to which the catalog's workloads refer without the environment's patches.
 	SecretsByConsent bool
-	// Unshared is the reason why the requester's own permissions do not have other Secrets copied by a refresh, if SecretsByConsent is
-	// set. The zero value means that there is no requester.
+	// Consented holds the workloads whose Secrets the consent covers, like Workloads. If it is nil, these are Workloads.
+	Consented []*unstructured.Unstructured
+	// Unshared is the reason why the requester's own permissions do not have other Secrets copied, if SecretsByConsent is set. The zero
+	// value means that there is no requester.
 	Unshared Denial
 	// Snapshot holds all objects that were applied with Revision, if that is known. They are then the desired objects, and
 	// nothing is taken from the catalog or the source. If it is nil, the catalog's workloads are desired.

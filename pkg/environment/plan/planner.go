@@ -93,7 +93,7 @@ func (p Planner) planSteps(ctx context.Context, in *Input, c *collector) (*stepP
 		return nil, err
 	}
 	if in.Action != v1alpha1.SyncActionCluster {
-		planner.steps = append(planner.steps, removals{in: in, selection: c.selection}.steps(c.objects.live)...)
+		planner.steps = append(planner.steps, removals{in: in, selection: c.selection, report: c.report}.steps(c.objects.live)...)
 	}
 	slices.SortFunc(planner.steps, compareSteps)
 	return planner, nil

@@ -13,6 +13,7 @@ import (
 type removals struct {
 	in        *Input
 	selection *selection
+	report    *report
 }
 
 // steps returns the steps of the live objects that are not desired.
@@ -33,12 +34,13 @@ func (r removals) step(key Key, live *unstructured.Unstructured) Step {
 		Live: live, Reason: "nothing needs it any more",
 	}
 	isMissing := r.selection.missing.Has(key)
+	_, isDenied := r.report.denialOf(key)
 	switch {
 	case r.in.isDeniedInclude(key):
 		s.Verb, s.Reason = Leave, "it is not read in the source, and spec.include names it"
 	case r.in.Denied.Has(services) && !key.isWorkload():
 		s.Verb, s.Reason = Leave, "what needs it is not known while Services of the source are not read"
-	case isMissing && r.in.Denied.Has(key.GroupKind):
+	case isMissing && isDenied:
 		s.Verb, s.Reason = Leave, "it is not read in the source, and something refers to it"
 	case isMissing:
 		s.Verb, s.Action, s.Reason = Leave, r.in.actionOf(key), "the source does not have it, and something refers to it"

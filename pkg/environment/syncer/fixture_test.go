@@ -56,6 +56,7 @@ type fixture struct {
 	index       *index.Index
 	clock       *testkit.Clock
 	rights      environmenttest.Rights
+	revisions   revisions
 }
 
 // newFixture returns a fixture with a target namespace, and two workloads in production that the catalog offers.
@@ -64,6 +65,7 @@ func newFixture(t *testing.T) *fixture {
 	s := &fixture{
 		T: t, cluster: environmenttest.NewCluster(t), index: index.New(),
 		environment: environmenttest.Environment(), catalog: environmenttest.Catalog(), clock: testkit.NewClock(t),
+		revisions: newRevisions(),
 	}
 	s.api = fakeapi.New(t, s.clock)
 	s.kv = newKV(t, s.api.Process)
@@ -113,7 +115,7 @@ func (s *fixture) runner() *syncer.Syncer {
 	return &syncer.Syncer{
 		StateReader: &syncer.StateReader{
 			Slipstream: s.api.Client.ConfigbutlerV1alpha1(), Client: client, Metadata: s.cluster.Metadata(), Mapper: mapper,
-			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: revisions{},
+			Limiter: limiter, Concurrency: 4, Planner: environmenttest.Planner(), Copies: kept, Revisions: s.revisions,
 			Clock: s.clock, Rights: &s.rights,
 		},
 		Applier: &apply.Applier{Client: client, Mapper: mapper, Manager: v1alpha1.FieldManager, Limiter: limiter, Concurrency: 4},

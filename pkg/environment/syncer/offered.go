@@ -33,11 +33,7 @@ func (r *stateReading) offered(ctx context.Context, of *v1alpha1.AppCatalog) ([]
 }
 
 func (r *stateReading) readOffered(ctx context.Context, of *v1alpha1.AppCatalog) ([]*unstructured.Unstructured, error) {
-	read := r.kept
-	if r.state.Revision == of.Status.Revision {
-		read = r.current
-	}
-	records, err := read(ctx, of)
+	records, err := r.offersOf(ctx, of, r.state.Revision)
 	if err != nil {
 		return nil, err
 	}
@@ -59,14 +55,22 @@ func compareRecords(a, b *v1alpha1.CatalogWorkloadRecord) int {
 	return slices.Compare([]string{string(a.Kind), a.Name}, []string{string(b.Kind), b.Name})
 }
 
+// offersOf returns the workloads of a revision of a catalog.
+func (r *stateReading) offersOf(ctx context.Context, of *v1alpha1.AppCatalog, revision int64) (offers, error) {
+	if revision == of.Status.Revision {
+		return r.current(ctx, of)
+	}
+	return r.kept(ctx, of, revision)
+}
+
 // kept returns the workloads of a stored revision.
-func (r *stateReading) kept(ctx context.Context, of *v1alpha1.AppCatalog) (offers, error) {
-	records, err := r.reader.Revisions.Offered(ctx, of.UID, r.state.Revision)
+func (r *stateReading) kept(ctx context.Context, of *v1alpha1.AppCatalog, revision int64) (offers, error) {
+	records, err := r.reader.Revisions.Offered(ctx, of.UID, revision)
 	if err != nil {
-		return nil, fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", r.state.Revision, of.Namespace, of.Name, err)
+		return nil, fmt.Errorf("read revision %d of AppCatalog %s/%s: %w", revision, of.Namespace, of.Name, err)
 	}
 	if records == nil {
-		return nil, fmt.Errorf("%w: revision %d of AppCatalog %s/%s", ErrRevisionNotKept, r.state.Revision, of.Namespace, of.Name)
+		return nil, fmt.Errorf("%w: revision %d of AppCatalog %s/%s", ErrRevisionNotKept, revision, of.Namespace, of.Name)
 	}
 	return records, nil
 }
@@ -108,7 +112,7 @@ func (r *stateReading) current(ctx context.Context, of *v1alpha1.AppCatalog) (of
 		workload := v1alpha1.WorkloadReference{Kind: entry.Kind, Name: entry.Name}
 		record := records[workload]
 		if entry.Hash != "" && (record == nil || record.Hash != entry.Hash) {
-			return r.kept(ctx, of)
+			return r.kept(ctx, of, of.Status.Revision)
 		}
 		if record != nil {
 			offered[workload] = record

@@ -36,7 +36,7 @@ func (s *readerFixture) offers(revision int64, image string) *v1alpha1.CatalogWo
 
 // remember stores a revision.
 func (s *readerFixture) remember(revision int64, record *v1alpha1.CatalogWorkload) {
-	s.revisions[revision] = map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{theWeb: &record.Status}
+	s.revisions.offered[revision] = map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{theWeb: &record.Status}
 }
 
 func TestOffered(t *testing.T) {

@@ -56,6 +56,9 @@ type Revisions interface {
 	Offered(
 		ctx context.Context, catalog types.UID, revision int64,
 	) (map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord, error)
+	// Taken returns the latest revision, up to the given one, that was taken from the source: the given one, unless it is a rollback;
+	// 0 if the given one is not stored.
+	Taken(ctx context.Context, catalog types.UID, revision int64) (int64, error)
 }
 
 // Read reads the state that a sync for the request starts from.
@@ -108,6 +111,9 @@ func (r *stateReading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	if err := r.wanted(ctx, catalog, revision); err != nil {
+		return err
+	}
+	if err := r.checkConsent(ctx, catalog); err != nil {
 		return err
 	}
 	if err := r.before(ctx, catalog); err != nil {

@@ -40,12 +40,25 @@ type readerFixture struct {
 	rights    environmenttest.Rights
 }
 
-type revisions map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
+// revisions are the stored revisions of a catalog.
+type revisions struct {
+	offered map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord
+	// taken has the revision before each rollback that was taken from the source.
+	taken map[int64]int64
+}
+
+func newRevisions() revisions {
+	return revisions{map[int64]map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord{}, map[int64]int64{}}
+}
 
 func (r revisions) Offered(_ context.Context, _ types.UID, revision int64) (
 	map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord, error,
 ) {
-	return r[revision], nil
+	return r.offered[revision], nil
+}
+
+func (r revisions) Taken(_ context.Context, _ types.UID, revision int64) (int64, error) {
+	return r.taken[revision], nil
 }
 
 // newReaderFixture returns a fixture with objects in the source; the catalog offers the workloads among them.
@@ -53,7 +66,7 @@ func newReaderFixture(t *testing.T, objects ...*unstructured.Unstructured) *read
 	t.Helper()
 	s := &readerFixture{
 		T: t, Cluster: environmenttest.NewCluster(t), environment: environmenttest.Environment(), catalog: environmenttest.Catalog(),
-		copies: copies.New(table.New(bolttest.NewKV(t), "/test"), 10), revisions: revisions{},
+		copies: copies.New(table.New(bolttest.NewKV(t), "/test"), 10), revisions: newRevisions(),
 	}
 	s.clock = testkit.NewClock(t)
 	s.api = fakeapi.New(t, s.clock)

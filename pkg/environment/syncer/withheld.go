@@ -58,19 +58,7 @@ func (r *stateReading) checkRequester(ctx context.Context, catalog *v1alpha1.App
 			return err
 		}
 	}
-	if r.state.SecretsByConsent && r.state.Action == v1alpha1.SyncActionCluster {
-		return r.checkUnshared(ctx, catalog)
-	}
 	return nil
-}
-
-// checkUnshared determines whether the requester may read the Secrets that the catalog's editor does not share. If so, all are copied with
-// the permission of the requester.
-func (r *stateReading) checkUnshared(ctx context.Context, catalog *v1alpha1.AppCatalog) error {
-	permission := access.OfCopies(catalog)[v1alpha1.DependencySecret]
-	why, withheld, err := r.reader.review(ctx, *r.request.Requester, permission)
-	r.state.SecretsByConsent, r.state.Unshared = withheld, why
-	return err
 }
 
 // included records the API versions of the custom resources in spec.include, and withholds those that cannot be copied: the cluster
