@@ -73,7 +73,8 @@ func (s *Storm) CheckRecords(t testing.TB, window time.Duration) int {
 }
 
 // expect checks the records of a catalog of every n-th Deployment, and returns their number. A window begins after the previous one
-// has ended. Times have a resolution of seconds.
+// has ended, except that the first may be cut short: edits are recorded after the changes before them, and on a busy machine the server
+// may not have seen yet that it has recorded the creation of the catalogs. Times have a resolution of seconds.
 func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Duration) (windows int) {
 	t.Helper()
 	list, err := s.slipstream.ConfigbutlerV1alpha1().SyncStatuses(namespace).List(t.Context(), selected(catalog))
@@ -93,7 +94,7 @@ func (s *Storm) expect(t testing.TB, catalog string, every int, window time.Dura
 		if int(status.WorkloadCount) != len(status.WorkloadNames) {
 			t.Errorf("%s: workloadCount = %d, %d names", record.Name, status.WorkloadCount, len(status.WorkloadNames))
 		}
-		if i > 0 && detected.Sub(last) < window {
+		if i > 1 && detected.Sub(last) < window {
 			t.Errorf("%s: changes since %s, previous record since %s, want a window of %s", record.Name, detected, last, window)
 		}
 		last = detected
