@@ -128,7 +128,8 @@ type candidate struct {
 func (l *listing) read(ctx context.Context) error {
 	l.at, l.opener = l.selected.page.After, opener{past: l.past, decrypted: l.selected.decrypted}
 	l.predecessors = predecessors{
-		past: l.past, source: l.source, state: l.state, reader: l.reader, name: l.selected.name, origins: map[string]origin{},
+		past: l.past, source: l.source, state: l.state, reader: l.reader, opener: &l.opener, name: l.selected.name,
+		origins: map[string]*origin{},
 	}
 	for most := maxAtOnce; ; {
 		found, end, err := l.candidates(ctx, l.wanted(most))
@@ -297,7 +298,7 @@ func (l *listing) add(ctx context.Context, c *candidate, content []byte, read bo
 // show returns the Secret of a candidate as the caller wants to see it; nil if it is unreadable.
 func (l *listing) show(ctx context.Context, c *candidate, secret *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if l.selected.decrypted {
-		err := l.predecessors.check(ctx, c)
+		err := l.predecessors.check(ctx, c, secret)
 		switch {
 		case errors.Is(err, errPredecessor) && l.selected.name != "":
 			return nil, predecessorError(secret, l.reader.User())

@@ -34,51 +34,39 @@ var errPredecessor = errors.New("the Secret may be of a deleted namespace with t
 // remote could be reached only later.
 //
 // Others may push commits with any times, and the server decrypts files that it has written a long time ago. The Changes are the server's
-// own record: a file that it wrote before the creation, and not since, is of an earlier namespace, whatever the branch says. They are not
-// kept forever, so without one the branch decides, and a file that is pushed again under a new date is shown. Times that are too early can
-// hide values that the caller may see.
+// own record: a file that it wrote before the creation, and not since, is of an earlier namespace, whatever the branch says. A file that is
+// in no Change must have the bytes that the server writes, or else one with an added comment would be another. Changes are not kept forever,
+// so without one the branch decides, and a file that is pushed again under a new date is shown. Times that are too early can hide values
+// that the caller may see.
 type predecessors struct {
 	past   *Past
 	source *mirror.Source
 	state  state
 	reader *access.Reader
+	opener *opener
 	// name is the name of the selected Secret; empty for all.
 	name string
 
 	// origins has the namespaces that were looked up.
-	origins map[string]origin
+	origins map[string]*origin
 }
 
 // origin says which files of a state may be older than a namespace.
 type origin struct {
 	// all is set if all may be.
 	all bool
-	// before has the files of the newest commit from before the creation of the namespace; nil if there is no such commit.
-	before *gitrepo.Tree
+	// created is when the namespace was created.
+	created time.Time
 	// earlier are contents that the server wrote or replaced before the creation, and since those that it has written after it.
 	earlier, since sets.Set[string]
-}
-
-// isEarlier reports whether the file of a candidate may be of an earlier namespace.
-func (o *origin) isEarlier(c *candidate) bool {
-	hash := c.hash.String()
-	switch {
-	case o.all:
-		return true
-	case o.since.Has(hash):
-		return false
-	case o.earlier.Has(hash):
-		return true
-	case o.before == nil:
-		return false
-	}
-	kept, found := o.before.Lookup(c.path)
-	return found && kept == c.hash
+	// compared is set if before has the files of the newest commit from before the creation; nil if there is no such commit.
+	compared bool
+	before   *gitrepo.Tree
 }
 
 // check returns errPredecessor for the Secret of a candidate if it may be of a deleted namespace, unless the caller may get Secrets in the
 // whole cluster.
-func (p *predecessors) check(ctx context.Context, c *candidate) error {
+func (p *predecessors) check(ctx context.Context, c *candidate, secret *unstructured.Unstructured) error {
 	switch all, err := p.reader.May(ctx, "get", secrets, "", ""); {
 	case err != nil:
 		return apierrors.NewInternalError(err)
@@ -93,33 +81,56 @@ func (p *predecessors) check(ctx context.Context, c *candidate) error {
 		}
 		p.origins[c.folder.Namespace] = of
 	}
-	if of.isEarlier(c) {
+	switch earlier, err := p.isEarlier(ctx, of, c, secret); {
+	case err != nil:
+		return err
+	case earlier:
 		return errPredecessor
 	}
 	return nil
 }
 
+// isEarlier reports whether the file of a candidate may be of an earlier namespace. The history of the branch is read last: it can be long.
+func (p *predecessors) isEarlier(ctx context.Context, of *origin, c *candidate, secret *unstructured.Unstructured) (bool, error) {
+	hash := c.hash.String()
+	switch {
+	case of.all:
+		return true, nil
+	case of.since.Has(hash):
+		return false, nil
+	case of.earlier.Has(hash), p.opener.altered(ctx, c.hash, secret):
+		return true, nil
+	}
+	if !of.compared {
+		if err := p.addHistory(ctx, of); err != nil {
+			return false, err
+		}
+		of.compared = true
+	}
+	if of.all || of.before == nil {
+		return of.all, nil
+	}
+	kept, found := of.before.Lookup(c.path)
+	return found && kept == c.hash, nil
+}
+
 // originOf reads a namespace from the cluster: a cache may still have the deleted one.
-func (p *predecessors) originOf(ctx context.Context, namespace string) (origin, error) {
+func (p *predecessors) originOf(ctx context.Context, namespace string) (*origin, error) {
 	found, err := p.past.config.Cluster.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return origin{all: true}, nil
+		return &origin{all: true}, nil
 	case err != nil:
-		return origin{}, apierrors.NewInternalError(fmt.Errorf("read the namespace %s: %w", namespace, err))
+		return nil, apierrors.NewInternalError(fmt.Errorf("read the namespace %s: %w", namespace, err))
 	case isOlder(p.state.commit, found.CreationTimestamp.Time):
-		return origin{all: true}, nil
+		return &origin{all: true}, nil
 	}
-	of := origin{earlier: sets.New[string](), since: sets.New[string]()}
-	if err := p.addChanges(ctx, &of, namespace, found.CreationTimestamp.Time); err != nil {
-		return origin{}, err
-	}
-	err = p.addHistory(ctx, &of, found.CreationTimestamp.Time)
-	return of, err
+	of := &origin{created: found.CreationTimestamp.Time, earlier: sets.New[string](), since: sets.New[string]()}
+	return of, p.addChanges(ctx, of, namespace)
 }
 
 // addHistory sets what the branch says about a namespace that was created before the commit that is read.
-func (p *predecessors) addHistory(ctx context.Context, of *origin, created time.Time) error {
+func (p *predecessors) addHistory(ctx context.Context, of *origin) error {
 	history, err := p.past.history(ctx, p.source)
 	if err != nil {
 		return err
@@ -130,7 +141,7 @@ func (p *predecessors) addHistory(ctx context.Context, of *origin, created time.
 		return nil
 	}
 	for i := at - 1; i >= 0; i-- {
-		if isOlder(history[i], created) {
+		if isOlder(history[i], of.created) {
 			older, err := p.past.read(ctx, p.source, history[i].Hash, len(history)-1-i)
 			of.before = older.tree
 			return err
@@ -143,7 +154,7 @@ func (p *predecessors) addHistory(ctx context.Context, of *origin, created time.
 const changesPage = 500
 
 // addChanges adds the contents of Secrets in the Changes of a namespace.
-func (p *predecessors) addChanges(ctx context.Context, of *origin, namespace string, created time.Time) error {
+func (p *predecessors) addChanges(ctx context.Context, of *origin, namespace string) error {
 	selector := fields.Set{v1alpha1.ChangeObjectResourceField: secrets.Resource}
 	if p.name != "" {
 		selector[v1alpha1.ChangeObjectNameField] = p.name
@@ -155,7 +166,7 @@ func (p *predecessors) addChanges(ctx context.Context, of *origin, namespace str
 			return apierrors.NewInternalError(fmt.Errorf("read the Changes of the namespace %s: %w", namespace, err))
 		}
 		for i := range list.Items {
-			of.add(&list.Items[i].Spec, created)
+			of.add(&list.Items[i].Spec)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return nil
@@ -164,9 +175,9 @@ func (p *predecessors) addChanges(ctx context.Context, of *origin, namespace str
 }
 
 // add adds the contents of a Change. What a later one has replaced may have been pushed by others, so it says nothing.
-func (o *origin) add(change *v1alpha1.ChangeSpec, created time.Time) {
+func (o *origin) add(change *v1alpha1.ChangeSpec) {
 	for _, commit := range change.Commits {
-		if change.Time.Time.Before(created) {
+		if change.Time.Time.Before(o.created) {
 			o.earlier.Insert(commit.BlobBefore, commit.BlobAfter)
 		} else {
 			o.since.Insert(commit.BlobAfter)

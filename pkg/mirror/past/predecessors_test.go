@@ -6,6 +6,7 @@ package past_test
 import (
 	"encoding/base64"
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -158,6 +159,32 @@ func TestOldFilesPushedAgain(t *testing.T) {
 	f.wantHidden("")
 	f.addChange("restored", created.Add(3*time.Hour), "", content)
 	f.wantValue(tenant, "", password)
+}
+
+// TestAlteredFilesPushedAgain is the same for a file that others have changed without effect on its values, so that no Change has its bytes.
+func TestAlteredFilesPushedAgain(t *testing.T) {
+	version := regexp.MustCompile(`(?m)^  version: .*$`)
+	for name, alter := range map[string]func(string) string{
+		"a comment":       func(content string) string { return content + "# a comment\n" },
+		"another version": func(content string) string { return version.ReplaceAllString(content, "  version: 3.0.0") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.holdKey()
+			content := f.encrypted(secret(password))
+			altered := alter(content)
+			if altered == content {
+				t.Fatalf("not altered:\n%s", content)
+			}
+			created := noon.Add(-5 * time.Hour)
+			f.deleteNamespace()
+			f.createNamespace(created)
+			f.addChange("written", created.Add(-time.Minute), "", content)
+			f.commitAt(created.Add(time.Hour), owned(map[string]string{path(t, "", "secrets", "shop", "database"): altered}))
+			f.wantHidden("")
+			f.wantValue(append(rights{"get secrets "}, tenant...), "", password)
+		})
+	}
 }
 
 // TestDeletedFilesPushedAgain is the same for a file of which only the deletion is on record.

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/configbutler/slipstream/pkg/mirror/gitrepo"
 	"github.com/configbutler/slipstream/pkg/mirror/sops"
 )
 
@@ -39,9 +40,7 @@ func (o *opener) open(ctx context.Context, secret *unstructured.Unstructured) (*
 	if !sops.IsEncrypted(secret.Object) {
 		return secret, nil
 	}
-	if !o.read {
-		o.read, o.keys = true, o.past.keys(ctx)
-	}
+	o.readKeys(ctx)
 	content, err := o.keys.Decrypt(secret)
 	switch {
 	case isSealed(err):
@@ -50,6 +49,22 @@ func (o *opener) open(ctx context.Context, secret *unstructured.Unstructured) (*
 		return nil, errUnreadable
 	}
 	return decode(ctx, content)
+}
+
+func (o *opener) readKeys(ctx context.Context) {
+	if !o.read {
+		o.read, o.keys = true, o.past.keys(ctx)
+	}
+}
+
+// altered reports whether an encrypted file that the server can decrypt has other bytes than the server writes.
+func (o *opener) altered(ctx context.Context, file gitrepo.Hash, secret *unstructured.Unstructured) bool {
+	if !sops.IsEncrypted(secret.Object) {
+		return false
+	}
+	o.readKeys(ctx)
+	content, err := o.keys.Rewrite(secret)
+	return err == nil && gitrepo.BlobHash(content) != file
 }
 
 // isSealed reports whether an error of open is about an encrypted file that may be intact.

@@ -24,6 +24,7 @@ import (
 	"filippo.io/age/armor"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/yaml"
 
 	"github.com/configbutler/slipstream/pkg/kube/manifest"
 )
@@ -77,27 +78,51 @@ type Opener struct {
 //
 // It returns ErrNoKey if no identity fits, and ErrForeign if the file is not of this seed; its other errors quote nothing of the content.
 func (o *Opener) Decrypt(file *unstructured.Unstructured) ([]byte, error) {
+	content, _, err := o.decrypt(file)
+	return content, err
+}
+
+// Rewrite returns the file of an encrypted object as the Encrypter writes it for the same recipients. These are the bytes of the file unless
+// others, or an earlier version, wrote it in another way, for example with comments. Its errors are those of Decrypt.
+func (o *Opener) Rewrite(file *unstructured.Unstructured) ([]byte, error) {
+	content, recipients, err := o.decrypt(file)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal(content, &object.Object); err != nil {
+		return nil, fmt.Errorf("%w: it holds no object", errMalformed)
+	}
+	encrypter, err := NewEncrypter(o.Seed, recipients)
+	if err != nil {
+		return nil, ErrForeign
+	}
+	return encrypter.Encrypt(object)
+}
+
+// decrypt returns the file as it was before it was encrypted, and its recipients.
+func (o *Opener) decrypt(file *unstructured.Unstructured) (content []byte, recipients []string, err error) {
 	metadata, ok := file.Object[metadataField].(map[string]any)
 	if !ok || !fileFields.HasAll(slices.Collect(maps.Keys(metadata))...) {
-		return nil, errMalformed
+		return nil, nil, errMalformed
 	}
 	if of, _ := file.Object["metadata"].(map[string]any); !objectMetadata.HasAll(slices.Collect(maps.Keys(of))...) {
-		return nil, fmt.Errorf("%w: its object has unknown metadata", errMalformed)
+		return nil, nil, fmt.Errorf("%w: its object has unknown metadata", errMalformed)
 	}
 	object := &unstructured.Unstructured{Object: maps.Clone(file.Object)}
 	delete(object.Object, metadataField)
 	opened, err := o.open(metadata)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	content, err := manifest.Verbatim(object, opened)
+	content, err = manifest.Verbatim(object, opened)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := o.verify(opened, content); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return content, nil
+	return content, opened.recipients, nil
 }
 
 // verify returns ErrForeign unless the key of a file is derived from its content.
