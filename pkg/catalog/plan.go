@@ -36,6 +36,8 @@ type planInput struct {
 	resumed bool
 	// preview is true if nothing is applied.
 	preview bool
+	// taken is what the catalog last took from its source if it offers a rollback, which the plan ends; nil otherwise.
+	taken map[reference]*v1alpha1.CatalogWorkloadRecord
 }
 
 // plan is the next state of a catalog.
@@ -52,6 +54,8 @@ type plan struct {
 	preview bool
 	// isRollback is true if the workloads are those of an earlier revision.
 	isRollback bool
+	// endsRollback is true if the workloads are those of the source again.
+	endsRollback bool
 	// spans are the source versions between which the changes were made.
 	spans []commits.Span
 }
@@ -71,7 +75,7 @@ type step struct {
 // newPlan computes the next state of a catalog. It is a pure function. It returns a *stallingError if a patch does not apply or too many
 // workloads are selected. Then it plans none of the workloads, because a revision is applied as a whole.
 func newPlan(in planInput) (plan, error) {
-	out := plan{hashes: map[reference]string{}, preview: in.preview}
+	out := plan{hashes: map[reference]string{}, preview: in.preview, endsRollback: in.taken != nil}
 	offered := in.offered()
 	for _, workload := range in.workloads(offered) {
 		next, err := in.step(workload, offered[workload])
@@ -141,7 +145,7 @@ func compareReferences(a, b reference) int {
 // step computes the next state of a workload. entry is its current entry, nil if there is none.
 func (in *planInput) step(workload reference, entry *v1alpha1.CatalogEntry) (step, error) {
 	if !in.source.covers(workload) {
-		return step{entry: entry}, nil
+		return in.unread(workload, entry), nil
 	}
 	object := in.source.objects[workload]
 	switch {
@@ -203,6 +207,9 @@ func (in *planInput) present(
 
 // absent returns the step of a workload that is not in the source, or no longer selected.
 func (in *planInput) absent(workload reference, entry *v1alpha1.CatalogEntry) step {
+	if in.taken != nil {
+		return in.retakenAbsent(workload, entry)
+	}
 	held := in.held[workload]
 	stays := in.sourceOnly || in.rules.Selection.Stays(workload, contentOf(held).Object)
 	switch {

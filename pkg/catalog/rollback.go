@@ -102,6 +102,48 @@ func (in *planInput) restore(workload reference, entry *v1alpha1.CatalogEntry, t
 	return out, nil
 }
 
+// A plan that ends a rollback cannot read all workloads from the source: some were deleted there. These become what the catalog had last
+// taken, not what the rollback brought back.
+
+// unread returns the step of a workload that was not read from the source.
+func (in *planInput) unread(workload reference, entry *v1alpha1.CatalogEntry) step {
+	if in.taken == nil {
+		return step{entry: entry}
+	}
+	return in.retaken(workload, entry, in.taken[workload])
+}
+
+// retakenAbsent returns the step of a workload that is not in the source, or no longer selected.
+func (in *planInput) retakenAbsent(workload reference, entry *v1alpha1.CatalogEntry) step {
+	then := in.taken[workload]
+	if then == nil || !in.rules.Selection.Stays(workload, contentOf(&v1alpha1.CatalogWorkload{Status: *then}).Object) {
+		return in.retaken(workload, entry, nil)
+	}
+	then = then.DeepCopy()
+	if then.Missing = true; then.MissingSince == nil {
+		then.MissingSince = seconds(in.now)
+	}
+	out := in.retaken(workload, entry, then)
+	if out.workload != nil {
+		out.workload.Status.Source = v1alpha1.SourceObservation{Namespace: in.catalog.Spec.SourceNamespace}
+	}
+	return out
+}
+
+// retaken returns the step of a workload that becomes what was last taken, nil if that had it not. A workload whose manifest was too large
+// to be stored is no longer offered.
+func (in *planInput) retaken(workload reference, entry *v1alpha1.CatalogEntry, then *v1alpha1.CatalogWorkloadRecord) step {
+	if then != nil {
+		if out, err := in.restore(workload, entry, then); err == nil {
+			return out
+		}
+	}
+	if entry == nil {
+		return step{}
+	}
+	return step{change: v1alpha1.ChangeRemoved}
+}
+
 // changeOf returns the change from one entry of a workload to another, empty if there is none.
 func changeOf(entry, next *v1alpha1.CatalogEntry) v1alpha1.ChangeType {
 	switch {

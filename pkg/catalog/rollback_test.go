@@ -136,6 +136,53 @@ func TestRollbacksKeepWhatWasTaken(t *testing.T) {
 	taken(7, 7)
 }
 
+// TestEndsOfRollbacks checks that the end of a rollback keeps nothing of the earlier revision: a workload that the source has no more is
+// offered as it was last taken.
+func TestEndsOfRollbacks(t *testing.T) {
+	s := runningFixture(t)
+	s.put("api", "shop/api:2")
+	s.waitForRevision("shop", 2)
+	s.remove("api")
+	s.waitForRevision("shop", 3)
+	s.edit("shop", "bob", pin(1))
+	s.waitForRevision("shop", 4)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.edit("shop", "erin", pin(0))
+	s.waitForRevision("shop", 5)
+	s.waitForImages(map[string]string{"api": "shop/api:2", "worker": "shop/worker:1"})
+	if entries := s.catalog("shop").Status.Workloads; len(entries) != 2 || !entries[0].Missing || entries[1].Missing {
+		t.Errorf("workloads = %+v", entries)
+	}
+	if got, err := revisions.New(s.store()).Taken(t.Context(), s.catalog("shop").UID, 5); err != nil || got != 5 {
+		t.Errorf("revision 5 is of what was taken with revision %d: %v", got, err)
+	}
+}
+
+// TestEndOfRollbackWithoutChanges ends a rollback when the source has the content of the earlier revision again.
+func TestEndOfRollbackWithoutChanges(t *testing.T) {
+	s := runningFixture(t)
+	s.put("api", "shop/api:2")
+	s.waitForRevision("shop", 2)
+	s.edit("shop", "bob", pin(1))
+	s.waitForRevision("shop", 3)
+	s.put("api", "shop/api:1")
+	s.stepWindow()
+	stored := revisions.New(s.store())
+	if got, err := stored.Taken(t.Context(), s.catalog("shop").UID, 3); err != nil || got != 2 {
+		t.Errorf("revision 3 is of what was taken with revision %d: %v", got, err)
+	}
+	s.edit("shop", "erin", pin(0))
+	s.eventually("the end of the rollback", func() error {
+		if got, err := stored.Taken(t.Context(), s.catalog("shop").UID, 3); err != nil || got != 3 {
+			return fmt.Errorf("revision 3 is of what was taken with revision %d: %w", got, err)
+		}
+		return nil
+	})
+	if revision := s.catalog("shop").Status.Revision; revision != 3 {
+		t.Errorf("revision = %d", revision)
+	}
+}
+
 func TestRollbacksDoNotWaitForPauses(t *testing.T) {
 	s, records := threeRevisions(t)
 	s.pause("shop", "eve")

@@ -166,13 +166,19 @@ func (u *updater) plan(ctx context.Context, t *task, source sourceState) (plan, 
 		return plan{}, err
 	}
 	editPending := t.trigger.sourceChange && hasPendingEdit(t.catalog)
-	return newPlan(planInput{
+	in := planInput{
 		catalog: t.catalog, rules: rules, held: t.held, source: source, now: u.clock.Now(),
 		sourceOnly:  editPending || t.trigger.sourceChange && stalled(t.catalog) && u.blocked.get(t.catalog.UID).IsZero(),
 		editPending: editPending,
 		resumed:     applying(t.record),
 		preview:     t.catalog.Spec.PreviewOnly && !applying(t.record),
-	})
+	}
+	if !t.trigger.sourceChange && !in.preview {
+		if in.taken, err = u.revisions.BeforeRollback(ctx, t.catalog.UID, t.catalog.Status.Revision); err != nil {
+			return plan{}, err
+		}
+	}
+	return newPlan(in)
 }
 
 // commit writes a plan, in the order of the package comment.
@@ -187,6 +193,11 @@ func (u *updater) commit(ctx context.Context, t *task, next plan) error {
 		}
 	}
 	if record == nil || record.Status.Revision <= t.catalog.Status.Revision {
+		if next.endsRollback {
+			if err := u.revisions.EndRollback(ctx, t.catalog.UID, t.catalog.Status.Revision); err != nil {
+				return err
+			}
+		}
 		return u.complete(ctx, t, nil)
 	}
 	content := revisions.Content{Entries: next.entries, Records: t.after(next), IsRollback: next.isRollback}

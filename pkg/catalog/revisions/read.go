@@ -47,6 +47,17 @@ func (s *Store) Taken(ctx context.Context, catalog types.UID, revision int64) (i
 	return cmp.Or(found.Taken, revision), nil
 }
 
+// BeforeRollback returns the workloads that a catalog last took from its source, if a revision is a rollback; nil otherwise.
+func (s *Store) BeforeRollback(
+	ctx context.Context, catalog types.UID, revision int64,
+) (map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkloadRecord, error) {
+	taken, err := s.Taken(ctx, catalog, revision)
+	if err != nil || taken == 0 || taken == revision {
+		return nil, err
+	}
+	return s.Offered(ctx, catalog, taken)
+}
+
 // readManifests sets the manifests of a record: all that it had, or none if one of them is not stored.
 func (s *Store) readManifests(ctx context.Context, catalog types.UID, record *v1alpha1.CatalogWorkloadRecord, from offer) error {
 	for _, part := range []struct {

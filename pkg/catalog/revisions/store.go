@@ -35,7 +35,7 @@ import (
 // TableName is the name of the table of the work store that revisions are stored in.
 const TableName = "revisions"
 
-// Store reads and writes revisions. Concurrent calls for one catalog are not allowed, except Offered.
+// Store reads and writes revisions. Concurrent calls for one catalog are not allowed, except of Offered and Taken.
 type Store struct{ table *table.Table }
 
 // New returns the revisions of a work store.

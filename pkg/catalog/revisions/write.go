@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/pkg/store/table"
@@ -51,6 +52,24 @@ func (s *Store) Write(ctx context.Context, catalog *v1alpha1.AppCatalog, revisio
 		return err
 	}
 	if err := s.table.Put(ctx, rows...); err != nil {
+		return fmt.Errorf("store revision %d: %w", revision, err)
+	}
+	return nil
+}
+
+// EndRollback stores that the content of a revision, which was a rollback, was taken from the source since.
+func (s *Store) EndRollback(ctx context.Context, catalog types.UID, revision int64) error {
+	stored, err := s.heads(ctx, catalog, sets.New(revision))
+	ended, exists := stored[revision]
+	if err != nil || !exists || ended.Taken == 0 {
+		return err
+	}
+	ended.Taken = 0
+	value, err := json.Marshal(ended)
+	if err != nil {
+		return fmt.Errorf("encode revision %d: %w", revision, err)
+	}
+	if err := s.table.Put(ctx, table.Row{Key: headPrefix(catalog) + number(revision), Value: value}); err != nil {
 		return fmt.Errorf("store revision %d: %w", revision, err)
 	}
 	return nil
