@@ -49,10 +49,14 @@ func (a *automation) stopped(of v1alpha1.SyncType) conditions.Reason {
 }
 
 // reason returns why the catalog's content is not synced although spec.autoSync is set. A lost permission is reported even if the
-// environment is not behind, because it also blocks the next sync.
+// environment is not behind, because it also blocks the next sync. That the catalog is another one is reported without spec.autoSync, too:
+// the next sync that a user requests follows it.
 func (a *automation) reason(isBehind bool) conditions.Reason {
 	held := a.withheld()
-	if !a.environment.Spec.AutoSync || !isBehind && held.Code != v1alpha1.ReasonPermissionLost {
+	switch {
+	case !a.environment.Spec.AutoSync && isBehind && a.obstacle.IsZero():
+		return a.replaced
+	case !a.environment.Spec.AutoSync, !isBehind && held.Code != v1alpha1.ReasonPermissionLost:
 		return conditions.Reason{}
 	}
 	return held

@@ -53,6 +53,32 @@ func TestReplacedCatalog(t *testing.T) {
 	s.has("web:2 worker:1")
 }
 
+// TestSyncsThatChooseNoCatalog checks that an environment does not follow another catalog of the same name because of a rollback to what it
+// had before, or of a sync of one workload.
+func TestSyncsThatChooseNoCatalog(t *testing.T) {
+	s := newFixture(t, automatic)
+	s.start(0)
+	s.applied(1)
+	s.offer(2, image(web, "2"), worker)
+	s.applied(2)
+	s.pass(60)
+	s.replaceCatalog()
+	s.held(v1alpha1.ReasonCatalogReplaced)
+	s.pass(60)
+	s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.PinnedRevision = new(int64(1)) }, pinField)
+	s.applied(1)
+	s.has("web:1 worker:1")
+	s.edit("jane", func(spec *v1alpha1.EnvironmentSpec) { spec.PinnedRevision = nil }, pinField)
+	s.held(v1alpha1.ReasonCatalogReplaced)
+	s.ask("one", "jane", v1alpha1.SyncRequestSpec{Workloads: []v1alpha1.WorkloadReference{{Kind: v1alpha1.WorkloadDeployment, Name: "worker"}}})
+	s.reaches("the request is over", func(e *v1alpha1.Environment) bool { return len(e.Status.PendingRequests) == 0 })
+	s.pass(60)
+	s.has("web:1 worker:1")
+	if uid := s.environment("alice").Status.CatalogUID; uid == otherCatalogUID {
+		t.Error("the environment follows the other catalog")
+	}
+}
+
 // TestFirstCatalog checks that an environment follows the catalog that is created after it.
 func TestFirstCatalog(t *testing.T) {
 	s := newFixture(t, automatic, func(e *v1alpha1.Environment) { e.Status.CatalogUID = "" })

@@ -109,8 +109,9 @@ func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environm
 			return err
 		}
 	}
-	if next.record != nil && next.record.Status.State != v1alpha1.SyncStateInProgress {
-		r.state.environment.Status.CatalogUID = r.state.catalog.UID
+	var catalog types.UID
+	if next.record != nil {
+		catalog = r.state.chooseCatalog(records[0])
 	}
 	r.state.status().describe(records)
 	r.report(next.held, next.record)
@@ -119,7 +120,7 @@ func (r *reconciliation) conclude(ctx context.Context, before *v1alpha1.Environm
 	}
 	if next.record != nil {
 		job := newJob(r.state.environment, records)
-		job.Request.Related = r.environments.caches.relatedTo
+		job.Request.Catalog, job.Request.Related = catalog, r.environments.caches.relatedTo
 		r.environments.starter.begin(ctx, job)
 	}
 	return nil

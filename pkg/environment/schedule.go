@@ -115,13 +115,18 @@ func (s *schedule) hold(record *v1alpha1.SyncStatus) (conditions.Reason, time.Ti
 		if held := s.automation.stopped(record.Spec.Type); !held.IsZero() {
 			return held, time.Time{}
 		}
-	} else if replaced := s.automation.replaced; !replaced.IsZero() && !choosesCatalog(record, s.catalog) {
-		return replaced, time.Time{}
+	} else if s.isOutdated(record) {
+		return s.automation.replaced, time.Time{}
 	}
 	if record.Status.Force || syncstatus.IsEdit(record.Spec.Batch) {
 		return conditions.Reason{}, time.Time{}
 	}
 	return s.window()
+}
+
+// isOutdated reports whether the sync of a record was requested before the catalog was replaced.
+func (s *schedule) isOutdated(record *v1alpha1.SyncStatus) bool {
+	return !s.automation.replaced.IsZero() && takesNewest(s.automation.environment, record) && !isRequestedFrom(s.catalog, record)
 }
 
 // window returns whether the sync windows of the spec allow a start now, and otherwise when they will.

@@ -146,7 +146,17 @@ func TestNext(t *testing.T) {
 		"another catalog, asked for before": {
 			do: []func(*state){replaced, add("a", catalogRun, pending, 9, "jane")}, held: v1alpha1.ReasonCatalogReplaced,
 		},
-		"another catalog, asked for since": {do: []func(*state){replaced, add("a", catalogRun, pending, 5, "jane")}, want: "a"},
+		"another catalog, asked for in that second": {
+			do: []func(*state){replaced, add("a", catalogRun, pending, 5, "jane")}, held: v1alpha1.ReasonCatalogReplaced,
+		},
+		"another catalog, asked for since": {do: []func(*state){replaced, add("a", catalogRun, pending, 4, "jane")}, want: "a"},
+		"another catalog, a rollback": {
+			do: []func(*state){replaced, pinned, func(s *state) {
+				s.record(syncstatus.EditBatch(3), catalogRun, pending, 9, "jane").Status.Revision = 1
+			}},
+			want: "generation-3",
+		},
+		"another catalog, without automatic syncs": {do: []func(*state){offered, replaced}, held: v1alpha1.ReasonCatalogReplaced},
 		"another catalog, asked for while closed": {
 			do: []func(*state){replaced, closed, add("a", catalogRun, pending, 1, "jane")}, held: v1alpha1.ReasonWindowClosed, again: time.Hour,
 		},

@@ -22,7 +22,7 @@ import (
 type Facts struct {
 	// Obstacle is why nothing can be synced.
 	Obstacle conditions.Reason
-	// Held is why an automatic sync is held back that would start otherwise.
+	// Held is why an automatic sync is held back that would start otherwise, or that the catalog is another one.
 	Held conditions.Reason
 	// Running is the record of the run in progress, nil if there is none.
 	Running *v1alpha1.SyncStatus

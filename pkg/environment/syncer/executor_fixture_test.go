@@ -104,7 +104,7 @@ func (s *executorFixture) Run(ctx context.Context, request syncer.Request) (sync
 
 // job returns a job of the records.
 func (s *executorFixture) job(mode syncer.Mode, records ...*v1alpha1.SyncStatus) syncer.Job {
-	request := syncer.Request{Mode: mode}
+	request := syncer.Request{Mode: mode, Catalog: environmenttest.CatalogUID}
 	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
 	request.Action, request.Requester = v1alpha1.SyncActionAll, &jane
 	return syncer.Job{Environment: s.environment, Records: records, Request: request}

@@ -125,7 +125,7 @@ func (s *fixture) runner() *syncer.Syncer {
 
 func (s *fixture) request() syncer.Request {
 	jane := access.Requesting(&v1alpha1.AutomatedBy{Username: "jane"})
-	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll, Requester: &jane}
+	return syncer.Request{Environment: s.environment, Catalog: environmenttest.CatalogUID, Action: v1alpha1.SyncActionAll, Requester: &jane}
 }
 
 // sync makes a run, which must be complete.

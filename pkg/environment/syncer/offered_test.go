@@ -94,7 +94,7 @@ func TestOffered(t *testing.T) {
 			s.catalog.Status.Workloads = []v1alpha1.CatalogEntry{{Kind: theWeb.Kind, Name: theWeb.Name, Missing: true}}
 		}, want: "1:"},
 		"of an earlier catalog": {
-			do:   func(s *readerFixture) { s.catalog.UID, s.environment.Status.CatalogUID = "another", "another" },
+			do:   func(s *readerFixture) { s.catalog.UID = "another" },
 			want: "what was offered is not kept: revision 1 of AppCatalog teams/shop",
 		},
 	} {

@@ -29,9 +29,9 @@ func (r *stateReading) catalog(ctx context.Context) (*v1alpha1.AppCatalog, error
 // ErrCatalogReplaced is returned if the catalog is not the one that the environment follows.
 var ErrCatalogReplaced = errors.New("the AppCatalog was deleted and created again")
 
-// checkCatalog checks that what a sync writes comes from the catalog that the environment followed when the sync was started.
+// checkCatalog checks that what a sync writes comes from the catalog of the request. A snapshot takes nothing from it.
 func (r *stateReading) checkCatalog(catalog *v1alpha1.AppCatalog) error {
-	if r.request.Mode == ModeSync && catalog.UID != r.state.Environment.Status.CatalogUID {
+	if r.request.Mode == ModeSync && r.state.Snapshot == nil && catalog.UID != r.request.Catalog {
 		return fmt.Errorf("AppCatalog %s/%s: %w", catalog.Namespace, catalog.Name, ErrCatalogReplaced)
 	}
 	return nil

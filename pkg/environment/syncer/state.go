@@ -94,9 +94,6 @@ func (r *stateReading) read(ctx context.Context, revision int64) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkCatalog(catalog); err != nil {
-		return err
-	}
 	r.state.SourceNamespace, r.state.Revision = catalog.Spec.SourceNamespace, cmp.Or(revision, catalog.Status.Revision)
 	if r.state.Denied, err = r.reader.Withheld(ctx, catalog); err != nil {
 		return err
@@ -114,6 +111,9 @@ func (r *stateReading) read(ctx context.Context, revision int64) error {
 		return err
 	}
 	if err := r.checkConsent(ctx, catalog); err != nil {
+		return err
+	}
+	if err := r.checkCatalog(catalog); err != nil {
 		return err
 	}
 	if err := r.before(ctx, catalog); err != nil {

@@ -81,7 +81,7 @@ func newReaderFixture(t *testing.T, objects ...*unstructured.Unstructured) *read
 }
 
 func (s *readerFixture) request() syncer.Request {
-	return syncer.Request{Environment: s.environment, Action: v1alpha1.SyncActionAll}
+	return syncer.Request{Environment: s.environment, Catalog: environmenttest.CatalogUID, Action: v1alpha1.SyncActionAll}
 }
 
 func (s *readerFixture) read(request syncer.Request) (plan.Input, error) {

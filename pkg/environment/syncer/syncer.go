@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/configbutler/slipstream/pkg/access"
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
@@ -66,6 +67,8 @@ const (
 // Request says what is to be synced.
 type Request struct {
 	Environment *v1alpha1.Environment
+	// Catalog is the UID of the catalog from which the sync takes. In ModeSync, nothing is taken from another one of the same name.
+	Catalog types.UID
 	// Revision is the catalog revision to sync; 0: the current one. If the environment had the revision before, what was applied
 	// then is applied again.
 	Revision int64

@@ -330,8 +330,8 @@ func TestSyncWithoutARequester(t *testing.T) {
 // previewed.
 func TestReplacedCatalog(t *testing.T) {
 	s := newFixture(t)
-	s.environment.Status.CatalogUID = "33333333-3333-3333-3333-333333333333"
 	request := s.request()
+	request.Catalog = "33333333-3333-3333-3333-333333333333"
 	if result, err := s.runner().Run(t.Context(), request); !errors.Is(err, syncer.ErrCatalogReplaced) || len(result.Written) > 0 {
 		t.Errorf("%v: written %v", err, lines(result))
 	}

@@ -3445,7 +3445,7 @@ func schema_pkg_apis_configbutler_v1alpha1_EnvironmentStatus(ref common.Referenc
 					},
 					"catalogUID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "catalogUID is the metadata.uid of the AppCatalog that the environment follows: the first one that it found under the name in spec.catalogRef, or the one from which a user last requested a sync. If the AppCatalog of that name is another one, since it was deleted and created again, automatic syncs wait for such a request.",
+							Description: "catalogUID is the metadata.uid of the AppCatalog that the environment follows: the first one that it found under the name in spec.catalogRef, or the one from which a user last requested a sync of everything. If the AppCatalog of that name is another one, since it was deleted and created again, automatic syncs wait for such a request.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -35,8 +35,8 @@ type EnvironmentStatus struct {
 	// +optional
 	LatestRevision int64 `json:"latestRevision,omitempty"`
 	// catalogUID is the metadata.uid of the AppCatalog that the environment follows: the first one that it found under the
-	// name in spec.catalogRef, or the one from which a user last requested a sync. If the AppCatalog of that name is another
-	// one, since it was deleted and created again, automatic syncs wait for such a request.
+	// name in spec.catalogRef, or the one from which a user last requested a sync of everything. If the AppCatalog of that
+	// name is another one, since it was deleted and created again, automatic syncs wait for such a request.
 	// +optional
 	CatalogUID types.UID `json:"catalogUID,omitempty"`
 	// appliedCatalogSync is the SyncStatus of the revision that the environment holds, in the catalog's namespace.

@@ -54,17 +54,17 @@ func Environment() *v1alpha1.Environment {
 				Type: v1alpha1.IngressHostsTemplate, Template: "{label}.{environment}.dev.example.com",
 			}},
 		},
-		Status: v1alpha1.EnvironmentStatus{CatalogUID: catalogUID},
+		Status: v1alpha1.EnvironmentStatus{CatalogUID: CatalogUID},
 	}
 }
 
-// catalogUID is the UID of the catalog shop.
-const catalogUID = "22222222-2222-2222-2222-222222222222"
+// CatalogUID is the UID of the catalog shop.
+const CatalogUID = "22222222-2222-2222-2222-222222222222"
 
 // Catalog returns a catalog of production that offers nothing yet.
 func Catalog() *v1alpha1.AppCatalog {
 	return &v1alpha1.AppCatalog{
-		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: Teams, UID: catalogUID},
+		ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: Teams, UID: CatalogUID},
 		Spec:       v1alpha1.AppCatalogSpec{SourceNamespace: Production},
 		Status:     v1alpha1.AppCatalogStatus{Revision: 1},
 	}
