@@ -122,7 +122,7 @@ func (in *planInput) offered() map[reference]*v1alpha1.CatalogEntry {
 	return out
 }
 
-// workloads returns all workloads that are offered, held or observed, sorted.
+// workloads returns all workloads that are offered, held, observed or were last taken, sorted.
 func (in *planInput) workloads(offered map[reference]*v1alpha1.CatalogEntry) []reference {
 	var out []reference
 	for workload := range offered {
@@ -132,6 +132,9 @@ func (in *planInput) workloads(offered map[reference]*v1alpha1.CatalogEntry) []r
 		out = append(out, workload)
 	}
 	for workload := range in.source.objects {
+		out = append(out, workload)
+	}
+	for workload := range in.taken {
 		out = append(out, workload)
 	}
 	slices.SortFunc(out, compareReferences)

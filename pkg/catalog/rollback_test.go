@@ -158,6 +158,56 @@ func TestEndsOfRollbacks(t *testing.T) {
 	}
 }
 
+// TestEndOfRollbackBringsBack ends a rollback to a revision without a workload that the source has no more.
+func TestEndOfRollbackBringsBack(t *testing.T) {
+	s := newFixture(t, appCatalog("shop", "api", "worker", "late"))
+	s.start(0)
+	s.waitForRevision("shop", 1)
+	s.waitForWatches()
+	s.put("late", "shop/late:1")
+	s.waitForRevision("shop", 2)
+	s.remove("late")
+	s.waitForRevision("shop", 3)
+	s.edit("shop", "bob", pin(1))
+	s.waitForRevision("shop", 4)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "worker": "shop/worker:1"})
+	s.edit("shop", "erin", pin(0))
+	s.waitForRevision("shop", 5)
+	s.waitForImages(map[string]string{"api": "shop/api:1", "late": "shop/late:1", "worker": "shop/worker:1"})
+	if entries := s.catalog("shop").Status.Workloads; len(entries) != 3 || !entries[1].Missing {
+		t.Errorf("workloads = %+v", entries)
+	}
+}
+
+// TestRevisionsAfterRollbacks checks that a revision of which some content may be that of a rollback does not count as taken from the
+// source, such as that of a source change after the end of the rollback has failed.
+func TestRevisionsAfterRollbacks(t *testing.T) {
+	s := newFixture(t)
+	stored, catalog := revisions.New(s.store()), appCatalog("shop")
+	for i, step := range []struct {
+		content revisions.Content
+		taken   int64
+	}{
+		{revisions.Content{}, 1},
+		{revisions.Content{}, 2},
+		{revisions.Content{IsRollback: true}, 2},
+		{revisions.Content{}, 2},
+		{revisions.Content{IsRollback: true}, 2},
+		{revisions.Content{EndsRollback: true}, 6},
+		{revisions.Content{}, 7},
+	} {
+		revision := int64(i + 1)
+		if err := stored.Write(t.Context(), catalog, revision, step.content); err != nil {
+			t.Fatal(err)
+		}
+		catalog.Status.Revision = revision
+		catalog.Status.History = append(catalog.Status.History, v1alpha1.CatalogRevision{Revision: revision})
+		if got, err := stored.Taken(t.Context(), catalog.UID, revision); err != nil || got != step.taken {
+			t.Errorf("revision %d is of what was taken with revision %d, want %d: %v", revision, got, step.taken, err)
+		}
+	}
+}
+
 // TestEndOfRollbackWithoutChanges ends a rollback when the source has the content of the earlier revision again.
 func TestEndOfRollbackWithoutChanges(t *testing.T) {
 	s := runningFixture(t)

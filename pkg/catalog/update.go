@@ -200,7 +200,7 @@ func (u *updater) commit(ctx context.Context, t *task, next plan) error {
 		}
 		return u.complete(ctx, t, nil)
 	}
-	content := revisions.Content{Entries: next.entries, Records: t.after(next), IsRollback: next.isRollback}
+	content := revisions.Content{Entries: next.entries, Records: t.after(next), IsRollback: next.isRollback, EndsRollback: next.endsRollback}
 	if err := u.revisions.Write(ctx, t.catalog, record.Status.Revision, content); err != nil {
 		return err
 	}

@@ -25,8 +25,9 @@ type Content struct {
 	Entries []v1alpha1.CatalogEntry
 	// Records are the CatalogWorkloads of the entries.
 	Records map[v1alpha1.WorkloadReference]*v1alpha1.CatalogWorkload
-	// IsRollback is set if the content is that of an earlier revision, and was not taken from the source now.
-	IsRollback bool
+	// IsRollback is set if the content is that of an earlier revision, and was not taken from the source now. After a rollback, some of the
+	// content is, until a revision has EndsRollback.
+	IsRollback, EndsRollback bool
 }
 
 // Write stores a revision of a catalog whose status does not list it yet. Calling it again overwrites the revision.
@@ -41,7 +42,7 @@ func (s *Store) Write(ctx context.Context, catalog *v1alpha1.AppCatalog, revisio
 	}
 	next := newWriter(catalog.UID, revision, stored)
 	previous := stored[catalog.Status.Revision]
-	if content.IsRollback {
+	if content.IsRollback || previous.Taken != 0 && !content.EndsRollback {
 		next.head.Taken = cmp.Or(previous.Taken, catalog.Status.Revision)
 	}
 	for _, entry := range content.Entries {
