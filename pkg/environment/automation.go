@@ -54,7 +54,7 @@ func (a *automation) stopped(of v1alpha1.SyncType) conditions.Reason {
 func (a *automation) reason(isBehind bool) conditions.Reason {
 	held := a.withheld()
 	switch {
-	case !a.environment.Spec.AutoSync && isBehind && a.obstacle.IsZero():
+	case !a.environment.Spec.AutoSync && isBehind && a.obstacle.IsZero() && pinnedRevision(a.environment) == 0:
 		return a.replaced
 	case !a.environment.Spec.AutoSync, !isBehind && held.Code != v1alpha1.ReasonPermissionLost:
 		return conditions.Reason{}

@@ -21,7 +21,7 @@ func replacement(e *v1alpha1.Environment, catalog *v1alpha1.AppCatalog) conditio
 		return conditions.Reason{}
 	}
 	return conditions.Reasonf(v1alpha1.ReasonCatalogReplaced,
-		"AppCatalog %s was deleted and created again, now with the source %s; request a sync to follow it",
+		"AppCatalog %s was deleted and created again, now with the source %s; request a sync of everything to follow it",
 		e.Spec.CatalogRef.NamespacedName(e.Namespace), catalog.Spec.SourceNamespace)
 }
 

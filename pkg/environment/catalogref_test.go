@@ -36,7 +36,7 @@ func TestReplacedCatalog(t *testing.T) {
 	s.has("web:1 worker:1")
 	e := s.environment("alice")
 	if message := meta.FindStatusCondition(e.Status.Conditions, v1alpha1.ConditionHeld).Message; !strings.Contains(message, "teams/shop") ||
-		!strings.Contains(message, "request a sync") {
+		!strings.Contains(message, "request a sync of everything") {
 		t.Error(message)
 	}
 	if e.Status.CatalogUID == otherCatalogUID || e.Status.ChangedWorkloadCount != 1 {
