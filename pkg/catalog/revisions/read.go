@@ -36,8 +36,8 @@ func (s *Store) Offered(
 	return out, nil
 }
 
-// Taken returns the latest revision, up to the given one, that a catalog took from its source: the given one, unless it is a rollback. It
-// returns 0 if the given one is not stored.
+// Taken returns the latest revision, up to the given one, that a catalog took from its source as a whole: the given one, unless it is a
+// rollback, or follows one that has not ended. It returns 0 if the given one is not stored.
 func (s *Store) Taken(ctx context.Context, catalog types.UID, revision int64) (int64, error) {
 	heads, err := s.heads(ctx, catalog, sets.New(revision))
 	found, exists := heads[revision]

@@ -44,7 +44,8 @@ func New(store *table.Store) *Store { return &Store{store.Table(TableName)} }
 // head lists what a catalog offered with a revision.
 type head struct {
 	Workloads []offer `json:"workloads"`
-	// Taken is the latest earlier revision that was taken from the source, if this one is a rollback; 0 otherwise.
+	// Taken is the latest earlier revision that was taken from the source as a whole, if this one is a rollback, or follows one that has not
+	// ended; 0 otherwise.
 	Taken int64 `json:"taken,omitempty"`
 }
 
