@@ -202,9 +202,9 @@ func TestBufferWritesItemAgainThatChangesDuringWrite(t *testing.T) {
 		kv := newMemoryKV()
 		kv.latency = time.Second
 		o := newOwner(kv, nil)
-		o.run(t)
 		o.put("a", "1")
 		o.put("b", "1")
+		o.run(t)
 		sleep(time.Second / 2)
 		o.put("a", "2")
 		sleep(time.Second)
@@ -472,9 +472,9 @@ func TestItemRemovedDuringFailedWriteIsNotRetried(t *testing.T) {
 		kv := newMemoryKV()
 		kv.latency, kv.failAt = time.Second, 1
 		o := newOwner(kv, nil)
-		o.run(t)
 		o.put("a", "1")
 		o.put("b", "1")
+		o.run(t)
 		sleep(time.Second / 2)
 		if o.remove("a") {
 			t.Error("an item counts as not being written during its write")
@@ -496,7 +496,6 @@ func TestItemThatIsTooLargeIsDropped(t *testing.T) {
 		o = newOwner(kv, func(config *table.BufferConfig[string]) {
 			config.TooLarge = func(key string) { o.tooLarge = append(o.tooLarge, key) }
 		})
-		o.run(t)
 		for i := range 10 {
 			value := "1"
 			if i%4 == 2 {
@@ -504,6 +503,7 @@ func TestItemThatIsTooLargeIsDropped(t *testing.T) {
 			}
 			o.put(fmt.Sprint(i), value)
 		}
+		o.run(t)
 		sleep(time.Minute)
 		wantRows(t, kv, "0=1", "1=1", "3=1", "4=1", "5=1", "7=1", "8=1", "9=1")
 		if want := []string{"2", "6"}; !slices.Equal(o.tooLarge, want) {
