@@ -20,7 +20,8 @@ import (
 type listing struct {
 	feed        *feed
 	subscribers []*subscriber
-	// requested and urgency are the requests of the subscribers when the list started.
+	// requested and urgency are the requests of the subscribers when the list started. Those that follow during the list have their own
+	// urgency.
 	requested []int
 	urgency   []ledger.Urgency
 	seen      sets.Set[item.Key]
@@ -58,6 +59,7 @@ func (o *Observer) begin(f *feed, only *subscriber) *listing {
 	for _, t := range f.subscribers {
 		if t.due() && (t == only || only == nil && (t.poll || o.watches[f.id].listed)) {
 			l.subscribers, l.requested, l.urgency = append(l.subscribers, t), append(l.requested, t.requested), append(l.urgency, t.urgency)
+			t.urgency = ledger.Debounced
 		}
 	}
 	return l
@@ -99,15 +101,22 @@ func (o *Observer) succeeded(l *listing) {
 	o.change(func() {
 		for i, t := range l.subscribers {
 			t.served, t.failure = max(t.served, l.requested[i]), ""
-			if !t.due() {
-				t.urgency = ledger.Debounced
-			}
 		}
 	})
 }
 
+// keep keeps the urgency of requests that were not served.
+func (o *Observer) keep(l *listing) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for i, t := range l.subscribers {
+		t.urgency = max(t.urgency, l.urgency[i])
+	}
+}
+
 // failed records why a type could not be listed.
 func (o *Observer) failed(ctx context.Context, l *listing, err error) error {
+	o.keep(l)
 	if ctx.Err() != nil {
 		return err
 	}

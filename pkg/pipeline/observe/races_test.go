@@ -85,6 +85,33 @@ func TestChangesUpToAListAreNotReportedAfterIt(t *testing.T) {
 	}
 }
 
+// TestWatchThatStartsAgainDuringAList checks that the list which follows the start of a watch does not repeat the urgency of the list before.
+func TestWatchThatStartsAgainDuringAList(t *testing.T) {
+	s := newFixture(t, configMapType)
+	s.server.put(configMaps, object("shop", "a", "1"))
+	s.run()
+	to := newTarget()
+	s.set(shop, instances("configmaps"), to)
+	s.listed(shop)
+	s.server.onList(func(string) {
+		s.server.onList(nil)
+		s.server.forget()
+		testkit.Eventually(t, "the watch has started again", func() error {
+			if s.observer.State(shop).Listed {
+				return errors.New("no other list is needed")
+			}
+			return nil
+		})
+	})
+	if err := s.observer.List(t.Context(), shop, ledger.Resend); err != nil {
+		t.Fatal(err)
+	}
+	s.listed(shop)
+	if got := to.urgency(ledger.Resend); got != 1 {
+		t.Errorf("the object was reported %d times to be sent again, want once", got)
+	}
+}
+
 func TestUnsetEndsARunningList(t *testing.T) {
 	s := newFixture(t, configMapType)
 	s.server.put(configMaps, object("shop", "a", "1"))
