@@ -87,6 +87,7 @@ func (c *pipelines) startWorker(ctx context.Context, p *pipeline, s *sink) {
 
 // tryNow wakes the worker of a sink that waits after a failure.
 func (s *sink) tryNow() {
+	s.state.tryNow()
 	select {
 	case s.wake <- struct{}{}:
 	default:

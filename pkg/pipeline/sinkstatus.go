@@ -25,6 +25,8 @@ type sinkStatus struct {
 	status v1alpha1.PipelineSinkStatus
 	// givenUp is set if the sink is not retried automatically.
 	givenUp bool
+	// triedAnew is set from when a sink that was given up is to be tried until its next attempt.
+	triedAnew bool
 	// busy is set while the sink still processes the previous batch.
 	busy bool
 }
@@ -114,15 +116,23 @@ func (s *sinkStatus) recordBusy(what string) {
 	s.busy = true
 }
 
+// tryNow records that the next attempt of a sink that was given up is to be made now.
+func (s *sinkStatus) tryNow() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.triedAnew = s.triedAnew || s.givenUp
+	s.givenUp = false
+}
+
 // startAttempt records an attempt, and reports whether it follows a failure. A sink that was given up starts to count failures anew.
 func (s *sinkStatus) startAttempt() (again bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again = s.status.Failures > 0
-	if s.givenUp {
+	if s.givenUp || s.triedAnew {
 		s.status.Failures = 0
 	}
-	s.status.NextAttemptTime, s.givenUp = nil, false
+	s.status.NextAttemptTime, s.givenUp, s.triedAnew = nil, false, false
 	return again
 }
 

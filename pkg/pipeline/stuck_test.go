@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
 )
 
@@ -108,5 +109,22 @@ func TestPipelineIsRecreatedInARun(t *testing.T) {
 	})
 	if status.CurrentRun != nil || status.LastRun != nil {
 		t.Errorf("%+v", status)
+	}
+}
+
+// TestRunWaitsForASinkThatWasGivenUp checks that a sink that was given up does not end the run that tries it again before it was tried.
+func TestRunWaitsForASinkThatWasGivenUp(t *testing.T) {
+	state := newSinkStatus("search")
+	state.recordFailure("503 Service Unavailable", testkit.Noon)
+	state.scheduleRetry(time.Time{})
+	if !state.isStuck(false) {
+		t.Error("a run waits for a sink that was given up")
+	}
+	state.tryNow()
+	if state.isStuck(false) {
+		t.Error("a run does not wait for the attempt that it has asked for")
+	}
+	if again := state.startAttempt(); !again || state.recordFailure("503 Service Unavailable", testkit.Noon) != 1 {
+		t.Errorf("again: %t, status: %+v", again, state.status)
 	}
 }
