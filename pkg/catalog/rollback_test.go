@@ -208,6 +208,29 @@ func TestRevisionsAfterRollbacks(t *testing.T) {
 	}
 }
 
+// TestSourceChangeAfterFailedEndOfRollback removes a pin together with an edit that fails, and then changes the source. The next revision
+// has content of the rollback, so it does not count as taken from the source.
+func TestSourceChangeAfterFailedEndOfRollback(t *testing.T) {
+	s := runningFixture(t)
+	s.put("api", "shop/api:2")
+	s.waitForRevision("shop", 2)
+	s.edit("shop", "bob", pin(1))
+	s.waitForRevision("shop", 3)
+	s.edit("shop", "adam", func(catalog *v1alpha1.AppCatalog) {
+		failing := failingPatch
+		failing.Target.Name = "worker"
+		catalog.Spec.PinnedRevision, catalog.Spec.Patches = nil, []v1alpha1.Patch{failing}
+	})
+	s.waitForState(v1alpha1.SyncStateFailed)
+	s.put("api", "shop/api:3")
+	s.stepWindow()
+	s.waitForRevision("shop", 4)
+	s.waitForImages(map[string]string{"api": "shop/api:3", "worker": "shop/worker:1"})
+	if got, err := revisions.New(s.store()).Taken(t.Context(), s.catalog("shop").UID, 4); err != nil || got != 2 {
+		t.Errorf("revision 4 is of what was taken with revision %d, want 2: %v", got, err)
+	}
+}
+
 // TestEndOfRollbackWithoutChanges ends a rollback when the source has the content of the earlier revision again.
 func TestEndOfRollbackWithoutChanges(t *testing.T) {
 	s := runningFixture(t)
