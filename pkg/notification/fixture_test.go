@@ -188,6 +188,17 @@ func (s *fixture) staysQuiet(minutes int) {
 	}
 }
 
+// collects waits until so many notifications wait for a message. The clock runs slowly, so that no message is due meanwhile.
+func (s *fixture) collects(notifications int64) {
+	s.Helper()
+	s.clock.EventuallyBy(10*time.Millisecond, "they are collected", func() error {
+		if pending := fakeapi.Get[*v1alpha1.NotificationSink](s.api, "teams", "chat").Status.Pending; pending != notifications {
+			return fmt.Errorf("%d are collected, want %d", pending, notifications)
+		}
+		return nil
+	})
+}
+
 // reaches waits until a check accepts the status of the sink.
 func (s *fixture) reaches(what string, is func(*v1alpha1.NotificationSinkStatus) bool) *v1alpha1.NotificationSinkStatus {
 	s.Helper()

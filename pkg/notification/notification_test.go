@@ -54,6 +54,7 @@ func TestFailureIsNotifiedOnce(t *testing.T) {
 func TestEndIsNotified(t *testing.T) {
 	failures := func(spec *v1alpha1.NotificationSinkSpec) {
 		spec.Events = []v1alpha1.NotificationEvent{v1alpha1.NotifyFailed, v1alpha1.NotifyDestinationFailing}
+		spec.DigestWindow = &metav1.Duration{Duration: time.Hour}
 	}
 	destination := &v1alpha1.GitDestination{ObjectMeta: metav1.ObjectMeta{Namespace: "teams", Name: "main", UID: "uid-of-main"}}
 	destination.Status.Conditions = []metav1.Condition{{
@@ -62,6 +63,8 @@ func TestEndIsNotified(t *testing.T) {
 	}}
 	s := newFixture(t, newSink(failures), record("run", failed), destination)
 	s.start()
+	s.collects(2)
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
 	both := "Failed teams/alice, DestinationFailing teams/main"
 	s.clock.Eventually("both fail", func() error {
 		if lines := s.inbox.lines(); len(lines) != 1 || len(lines[0]) != len(both) {
@@ -90,7 +93,7 @@ func TestShortFailureIsNotSent(t *testing.T) {
 		spec.DigestWindow = &metav1.Duration{Duration: time.Hour}
 	}), record("run", conflicted))
 	s.start()
-	s.reaches("it is collected", func(status *v1alpha1.NotificationSinkStatus) bool { return status.Pending == 1 })
+	s.collects(1)
 	s.move("run", dismissed)
 	s.reaches("it is removed", func(status *v1alpha1.NotificationSinkStatus) bool { return status.Pending == 0 })
 	s.staysQuiet(90)
@@ -98,12 +101,14 @@ func TestShortFailureIsNotSent(t *testing.T) {
 
 // TestOneDigestAWindow checks that what happens within a window is one message, and that it lists so much and counts the rest.
 func TestOneDigestAWindow(t *testing.T) {
-	s := newFixture(t, newSink())
+	s := newFixture(t, newSink(func(spec *v1alpha1.NotificationSinkSpec) { spec.DigestWindow = &metav1.Duration{Duration: time.Hour} }))
 	for i := range message.MaxNotifications + 20 {
 		s.api.Put(record(fmt.Sprintf("run-%d", i), completed))
 	}
 	s.api.Put(record("run-last", failed))
 	s.start()
+	s.collects(message.MaxNotifications + 21)
+	s.clock.SetTime(s.clock.Now().Add(time.Hour))
 	s.clock.Eventually("a message is sent", func() error {
 		if received := len(s.inbox.received()); received != 1 {
 			return fmt.Errorf("%d messages", received)
@@ -309,9 +314,10 @@ func TestWindows(t *testing.T) {
 		}}
 	}), record("run", failed))
 	s.start()
-	s.reaches("it is collected", func(status *v1alpha1.NotificationSinkStatus) bool { return status.Pending == 1 })
-	s.staysQuiet(100)
-	s.clock.Advance(25, time.Minute)
+	s.collects(1)
+	s.clock.SetTime(testkit.Noon.Add(100 * time.Minute))
+	s.staysQuiet(5)
+	s.clock.SetTime(testkit.Noon.Add(125 * time.Minute))
 	s.receives("Failed teams/alice")
 }
 
@@ -325,6 +331,7 @@ func TestMaxPerMinute(t *testing.T) {
 	for i := range 5 {
 		s.api.Put(record(fmt.Sprintf("next-%d", i), completed))
 	}
+	s.collects(5)
 	s.clock.Eventually("the others are sent", func() error {
 		if received := s.inbox.received(); len(received) != 2 || received[1].Total() != 5 {
 			return fmt.Errorf("%q", s.inbox.lines())

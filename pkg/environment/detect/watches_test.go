@@ -151,6 +151,7 @@ func TestOverflow(t *testing.T) {
 		s.put(fmt.Sprint("config", i), "2")
 	}
 	s.remove("config5")
+	s.arrived(7)
 	s.stays("alice Pending* Changed ConfigMap config0 Changed ConfigMap config1 Changed ConfigMap config2 " +
 		"Changed ConfigMap config3 Changed ConfigMap config4 Removed ConfigMap config5")
 }

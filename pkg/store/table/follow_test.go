@@ -17,6 +17,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/store/bolt/bolttest"
 	storetable "github.com/configbutler/slipstream/pkg/store/table"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // followedOnBoth runs a test with a table that can be watched, on bbolt and on etcd.
@@ -225,9 +226,7 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 		if !errors.Is(last, context.Canceled) {
 			t.Errorf("the end of the context ended it with %v", last)
 		}
-		if err := goleak.Find(others); err != nil {
-			t.Errorf("something follows: %v", err)
-		}
+		testkit.NoGoroutines(t, others)
 	})
 }
 

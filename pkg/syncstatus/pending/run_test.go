@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	syncstatuspending "github.com/configbutler/slipstream/pkg/syncstatus/pending"
+	"github.com/configbutler/slipstream/test/testkit"
 )
 
 // TestEventsAreWrittenTogether counts transactions.
@@ -75,9 +76,7 @@ func TestRunNotifies(t *testing.T) {
 	if len(opened) > 0 {
 		t.Errorf("notified of %s as well", <-opened)
 	}
-	if err := goleak.Find(others); err != nil {
-		t.Errorf("Run has not ended: %v", err)
-	}
+	testkit.NoGoroutines(t, others)
 }
 
 // TestStoreThatIsFull checks that changes are kept until they can be written.
