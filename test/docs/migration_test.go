@@ -44,7 +44,7 @@ func newReverser(t *testing.T) *reverser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cluster := clustertest.Start(t, devcluster.Options{ServerProgram: program, Audit: true})
+	cluster := clustertest.Start(t, devcluster.Options{ServerProgram: program, Audit: true, ServerArgs: []string{longestWait}})
 	return &reverser{
 		cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), program: program,
 		data: filepath.Join(root, "test/docs/testdata/gitops-reverser"),

@@ -25,7 +25,7 @@ func TestObservability(t *testing.T) {
 	config := filepath.Join(folder, "tracing.yaml")
 	tracetest.New(t, log).Configure(t, config, 1_000_000)
 	cluster := clustertest.Start(t, devcluster.Options{
-		Server: true, Audit: true, Admission: true, ServerArgs: []string{"--tracing-config-file=" + config},
+		Server: true, Audit: true, Admission: true, ServerArgs: []string{"--tracing-config-file=" + config, longestWait},
 	})
 	r := newReader(t, ownServer(cluster))
 	r.setenv(t, cluster.Environ()...)

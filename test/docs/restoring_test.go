@@ -31,7 +31,7 @@ func TestRestoring(t *testing.T) {
 	build(t)
 	// Only audit events name the author of a deletion, and they may be late on a busy machine.
 	lost := &mirroredCluster{clustertest.Start(t, devcluster.Options{
-		Server: true, Audit: true, ServerArgs: []string{"--attribution-max-wait=10s"},
+		Server: true, Audit: true, ServerArgs: []string{longestWait},
 		APIServerArgs: []string{"--audit-webhook-batch-max-wait=1s"},
 	})}
 	r := newReader(t, ownServer(lost.Cluster))
