@@ -64,7 +64,12 @@ func (m *mirror) update(t *testing.T, name string, count int) {
 // least the given one, or 1 if facts are exact; changes whose review was not answered may lack it. None may have a wrong author.
 func (m *mirror) checkAuthors(t *testing.T, resource string, want int, least float64) {
 	t.Helper()
-	commits := m.commits(t, resource, want)
+	m.checkShare(t, m.commits(t, resource, want), least)
+}
+
+// checkShare checks the authors of commits as checkAuthors does.
+func (m *mirror) checkShare(t *testing.T, commits []commit, least float64) {
+	t.Helper()
 	right := 0
 	var wrong mistakes
 	for _, c := range commits {

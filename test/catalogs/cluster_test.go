@@ -70,7 +70,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	t.Helper()
 	base, wire := mirrortest.NewWiredCluster(t, devcluster.Options{
 		Audit: true, APIServerArgs: []string{"--watch-cache-sizes=deployments.apps#0"},
-		ServerArgs: []string{"--attribution-max-wait=10s"}, // Audit events can be late on a busy machine.
+		ServerArgs: []string{"--attribution-max-wait=30s"}, // Audit events can be late on a busy machine.
 		Parts:      []string{},                             // The fixtures grant the permissions on sources.
 		Denials:    "the server has no permission to read the sources of some catalogs",
 	})

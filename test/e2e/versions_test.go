@@ -55,11 +55,13 @@ func (s *testCluster) testVersion(t *testing.T, plugin devcluster.Kubectl, names
 	var change string
 	mirrortest.Eventually(t, "the change is listed", func(ctx context.Context) error {
 		out, err := plugin.Run(ctx, "log", "configmap/"+name, "-n", namespace)
-		rows := strings.Fields(out)
 		if err == nil && !strings.Contains(out, "ConfigMap/"+name) {
-			return fmt.Errorf("no change: %s", out)
+			err = fmt.Errorf("no change: %s", out)
 		}
-		change = rows[len(rows)-1]
+		if err == nil {
+			rows := strings.Fields(out)
+			change = rows[len(rows)-1]
+		}
 		return err
 	})
 	_, err = plugin.Run(t.Context(), "show", change, "-n", namespace)

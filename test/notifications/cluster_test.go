@@ -49,7 +49,7 @@ type testCluster struct {
 func newTestCluster(t *testing.T, options devcluster.Options) *testCluster {
 	t.Helper()
 	options.Audit, options.AuditLog = true, true
-	options.ServerArgs = append(options.ServerArgs, "--attribution-max-wait=10s") // Audit events can be late on a busy machine.
+	options.ServerArgs = append(options.ServerArgs, "--attribution-max-wait=30s") // Audit events can be late on a busy machine.
 	s := &testCluster{AdminCluster: mirrortest.NewAdminCluster(t, options)}
 	s.Apply(t, editors+people.Everywhere("editors", "jane")+people.Everywhere("slipstream-admin", "jane")+`
 apiVersion: configbutler.ai/v1alpha1

@@ -80,6 +80,8 @@ type mortal struct {
 	*fixture
 	inbox  inbox
 	deaths int
+	// down is set from a death until the server has started again, which may take several attempts.
+	down bool
 	// prompts are the notifications of prompts so far.
 	prompts int
 }
@@ -87,9 +89,13 @@ type mortal struct {
 // revive starts the server again if it has died.
 func (c *mortal) revive(ctx context.Context) error {
 	if c.isServing(ctx) {
+		c.down = false
 		return nil
 	}
-	c.deaths++
+	if !c.down {
+		c.deaths++
+	}
+	c.down = true
 	return c.StartServer(ctx)
 }
 

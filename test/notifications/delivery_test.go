@@ -88,8 +88,8 @@ func (s *testCluster) testHangingReceiver(t *testing.T) {
 		well.gets(t, "Change ConfigMap "+name)
 	}
 	well.gets(t, "Change ConfigMap first")
-	// If it was sent again, the others did not overtake it.
-	if requests := hanging.Requests(); len(requests) > 1 && requests[1].Time.Sub(requests[0].Time) < deliveryTimeout {
+	// If it was sent again, the others did not overtake it. The receiver counts from when it has read a request, which may have been late.
+	if requests := hanging.Requests(); len(requests) > 1 && requests[1].Time.Sub(requests[0].Time) < deliveryTimeout/2 {
 		t.Errorf("the receiver that hangs got %d requests", len(requests))
 	}
 }

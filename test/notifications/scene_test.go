@@ -164,12 +164,14 @@ func (c *fixture) waitFor(t *testing.T, name, what string, is func(*v1alpha1.Env
 	})
 }
 
-// sync has jane sync an environment for the first time, when its catalog has something to offer.
+// sync has jane sync an environment, when its catalog has something to offer.
 func (c *fixture) sync(t *testing.T, name string) {
 	t.Helper()
+	latest := int64(0)
 	c.waitFor(t, name, "has observed the catalog", func(e *v1alpha1.Environment) bool {
+		latest = e.Status.LatestRevision
 		return e.Status.ObservedGeneration == e.Generation && e.Status.LatestRevision > 0
 	})
 	c.request(t, name, "sync")
-	c.waitFor(t, name, "is synced", func(e *v1alpha1.Environment) bool { return e.Status.AppliedRevision > 0 })
+	c.waitFor(t, name, "is synced", func(e *v1alpha1.Environment) bool { return e.Status.AppliedRevision >= latest })
 }

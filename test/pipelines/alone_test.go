@@ -32,6 +32,7 @@ func (s *testCluster) testPermissionLost(t *testing.T) {
 	})
 	c.create(t, "first")
 	r.waitForChanges(t, "+first")
+	c.waitForDelivered(t, 1)
 
 	s.Delete(t, "", "clusterrolebinding/dave-readers")
 	s.restart(t, syscall.SIGTERM, func() {}) // Access reviews are cached for some minutes; a new process starts without the cache.
@@ -100,6 +101,7 @@ func (s *testCluster) testSuspendedByPolicy(t *testing.T) {
 		c.create(t, name)
 		r.waitForChanges(t, "+"+name)
 	}
+	c.waitForDelivered(t, 2)
 	s.applySyncPolicy(t, "suspend: {pipelines: true}")
 	isHeld := func(p *v1alpha1.SyncPipeline) error {
 		return conditionIs(p, v1alpha1.ConditionReady, "False", v1alpha1.ReasonPipelinesSuspended)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,7 @@ func (s *testCluster) testSuspend(t *testing.T) {
 		c.create(t, name)
 		r.waitForChanges(t, "+"+name)
 	}
+	c.waitForDelivered(t, 2)
 
 	c.pipeline(t, append(lines, "suspend: true")...)
 	c.create(t, "created")
@@ -266,6 +268,13 @@ func (s *testCluster) testIndependentPipelines(t *testing.T) {
 	slow.waitForChanges(t, "+first back")
 
 	c.Delete(t, "", "pipe/"+c.name)
+	mirrortest.Eventually(t, "the deleted pipeline has ended", func(ctx context.Context) error {
+		metrics, err := c.ReadServer(ctx, "/metrics")
+		if err == nil && strings.Contains(metrics, fmt.Sprintf("slipstream_pipeline_deliveries_total{pipeline=%q", c.name)) {
+			return errors.New("its metrics are left")
+		}
+		return err
+	})
 	c.create(t, "second")
 	other.waitForPending(t, 1)
 	other.mustSync(t, all)

@@ -28,7 +28,6 @@ func TestPipelines(t *testing.T) {
 			{"Debounce", (*testCluster).testDebounce},
 			{"Batches", (*testCluster).testBatches},
 			{"Versions", (*testCluster).testVersions},
-			{"Selection", (*testCluster).testSelection},
 			{"Recovery", (*testCluster).testRecovery},
 			{"Rejection", (*testCluster).testRejection},
 			{"MaxAttempts", (*testCluster).testMaxAttempts},
@@ -55,6 +54,7 @@ func TestPipelines(t *testing.T) {
 	})
 	t.Run("Resync", resync.testResync)
 	for _, p := range []testCase{
+		{"Selection", (*testCluster).testSelection}, // Watches all types, also those of others; Poll checks that its type is not watched.
 		{"PermissionLost", (*testCluster).testPermissionLost},
 		{"SuspendedByPolicy", (*testCluster).testSuspendedByPolicy},
 		{"Restart", (*testCluster).testRestart},

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 )
 
@@ -45,7 +46,11 @@ func decoded(out string, err error) (sync v1alpha1.PipelineSync, _ error) {
 // mustRequest makes a sync request that must be accepted, and returns its id.
 func (c *fixture) mustRequest(t *testing.T, body string) string {
 	t.Helper()
-	sync, err := decoded(c.eve.Try.Post(t.Context(), c.path(), body))
+	var sync v1alpha1.PipelineSync
+	err := clustertest.Again(func() (err error) {
+		sync, err = decoded(c.eve.Try.Post(t.Context(), c.path(), body))
+		return err
+	}, func(failure error) { t.Logf("repeated: %v", failure) })
 	if err != nil || !sync.Status.Accepted || sync.Status.Message == "" || sync.Status.ID == "" {
 		t.Fatalf("%s returned %+v: %v", body, sync.Status, err)
 	}

@@ -238,6 +238,18 @@ func (c *fixture) waitForPending(t *testing.T, pending int64) {
 	})
 }
 
+// waitForDelivered waits until the sink index has recorded a number of objects as delivered. A receiver has accepted them earlier: when the
+// pipeline ends in between, they are sent again.
+func (c *fixture) waitForDelivered(t *testing.T, delivered int64) {
+	t.Helper()
+	c.waitForSink(t, "index", fmt.Sprintf("has delivered %d objects", delivered), func(sink *v1alpha1.PipelineSinkStatus) error {
+		if sink.Delivered != delivered || sink.Pending > 0 {
+			return fmt.Errorf("%d delivered, %d pending", sink.Delivered, sink.Pending)
+		}
+		return nil
+	})
+}
+
 // waitForSink waits until a check of a sink's status succeeds.
 func (c *fixture) waitForSink(t *testing.T, name, what string, check func(*v1alpha1.PipelineSinkStatus) error) {
 	t.Helper()

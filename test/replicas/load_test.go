@@ -46,18 +46,13 @@ spec:
 ---
 `
 
-// consumers is the manifest of what follows the changes: the namespaces of the source and of the target, the team's namespace, and the URLs
+// consumers is the manifest of what follows the changes, with the sink before the environment, whose syncs it notifies: the namespaces of the source and of the target, the team's namespace, and the URLs
 // and authority of the receivers.
 const consumers = `
 apiVersion: configbutler.ai/v1alpha1
 kind: AppCatalog
 metadata: {name: shop, namespace: %[3]s}
 spec: {sourceNamespace: %[1]s, workloads: [%[4]s]}
----
-apiVersion: configbutler.ai/v1alpha1
-kind: Environment
-metadata: {name: alice, namespace: %[3]s}
-spec: {targetNamespace: %[2]s, catalogRef: {name: shop}, autoSync: true}
 ---
 apiVersion: configbutler.ai/v1alpha1
 kind: SyncPipeline
@@ -77,6 +72,11 @@ spec:
   maxPerMinute: 60
   events: [Change, Completed]
   webhook: {url: '%[6]s', caBundle: %[7]s}
+---
+apiVersion: configbutler.ai/v1alpha1
+kind: Environment
+metadata: {name: alice, namespace: %[3]s}
+spec: {targetNamespace: %[2]s, catalogRef: {name: shop}, autoSync: true}
 `
 
 // load is a team whose objects are mirrored, with a catalog, an environment that syncs automatically, a pipeline and a sink.
