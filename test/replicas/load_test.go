@@ -46,8 +46,8 @@ spec:
 ---
 `
 
-// consumers is the manifest of what follows the changes, with the sink before the environment, whose syncs it notifies: the namespaces of the source and of the target, the team's namespace, and the URLs
-// and authority of the receivers.
+// consumers is the manifest of what follows the changes: the namespaces of the source and of the target, the team's namespace, and the URLs
+// and authority of the receivers. The environment is created after the sink, so that the sink collects all its syncs.
 const consumers = `
 apiVersion: configbutler.ai/v1alpha1
 kind: AppCatalog
