@@ -259,6 +259,10 @@ export async function history(scene) {
   await row(list, "ConfigMap/note").first().waitFor({ state: "detached" });
   await page.getByRole("checkbox", { name: "Only bypassed" }).uncheck();
   await page.getByLabel("Person").fill("eve");
+  // What a user types stays when a row arrives.
+  await scene.kubectl("ann", ["create", "configmap", "arrives", "-n", production, "--from-literal=a=1"]);
+  await row(list, "ConfigMap/arrives").first().waitFor();
+  assert.equal(await page.getByLabel("Person").inputValue(), "eve");
   await page.keyboard.press("Enter");
   await row(list, "ConfigMap/settings").first().waitFor({ state: "detached" });
   await row(list, "ConfigMap/note").first().click();

@@ -3,7 +3,7 @@
 
 // Small parts that screens share.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isAbort, messageOf } from "./api";
 import { Icon } from "./icons";
 import type { StateKind } from "./states";
@@ -34,6 +34,14 @@ export function Ago({ time }: { time: string | undefined }): JSX.Element | null 
 export function Aged({ text, received }: { text: string; received: number | undefined }): JSX.Element {
   const ms = milliseconds(text);
   return <span>{ms === undefined ? text : duration(ms + now.value - (received ?? now.value))}</span>;
+}
+
+// useDraft returns what the user types into a field that takes effect when the user leaves it. The text stays while the page is drawn again,
+// as when a row arrives, and is replaced when the value changes.
+export function useDraft(value: string): [string, (text: string) => void] {
+  const [draft, setDraft] = useState(value);
+  useLayoutEffect(() => setDraft(value), [value]);
+  return [draft, setDraft];
 }
 
 export function Empty({ title, children, command }: { title: string; children?: ComponentChildren; command?: string }): JSX.Element {

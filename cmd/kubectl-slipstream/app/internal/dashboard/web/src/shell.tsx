@@ -268,7 +268,7 @@ function NamespaceForm(): JSX.Element {
     <form onSubmit={submit}>
       <label>
         <span>Namespace</span>
-        <input ref={input} type="text" value={chosenNamespace()} autocomplete="off" spellcheck={false} maxLength={63} pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?" />
+        <input ref={input} type="text" defaultValue={chosenNamespace()} autocomplete="off" spellcheck={false} maxLength={63} pattern="[a-z0-9]([-a-z0-9]*[a-z0-9])?" />
       </label>
       <p class="hint">Leave it empty for all namespaces, which only some users may see.</p>
       <button type="submit" class="primary">

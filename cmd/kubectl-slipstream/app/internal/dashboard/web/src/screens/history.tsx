@@ -7,7 +7,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ChangeList, type ChangeRow, changeRow, merged } from "../changelist";
 import { isAbort, messageOf } from "../api";
 import { list, type Listing } from "../listing";
-import { Empty, Notice, Skeleton, Tables, scope, useTitle } from "../parts";
+import { Empty, Notice, Skeleton, Tables, scope, useDraft, useTitle } from "../parts";
 import { route, setQuery } from "../routes";
 import { hello, type Row, type Table, table } from "../store";
 import { count } from "../time";
@@ -167,10 +167,15 @@ function Filters({ query, items }: { query: Query; items: ChangeRow[] }): JSX.El
 }
 
 function Filter(props: { name: string; label: string; value: string; known: string[]; first?: boolean }): JSX.Element {
+  const [draft, setDraft] = useDraft(props.value);
+  const apply = (text: string) => {
+    setDraft(text.trim());
+    setQuery({ [props.name]: text.trim() });
+  };
   return (
     <label class="inline">
       {props.label}
-      <input type="search" list={`known-${props.name}`} data-filter={props.first} value={props.value} placeholder="all" autocomplete="off" spellcheck={false} onChange={(e) => setQuery({ [props.name]: e.currentTarget.value.trim() })} />
+      <input type="search" list={`known-${props.name}`} data-filter={props.first} value={draft} placeholder="all" autocomplete="off" spellcheck={false} onInput={(e) => setDraft(e.currentTarget.value)} onChange={(e) => apply(e.currentTarget.value)} />
       <datalist id={`known-${props.name}`}>
         {props.known.map((each) => (
           <option key={each} value={each} />

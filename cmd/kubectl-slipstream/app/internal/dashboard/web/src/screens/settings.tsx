@@ -7,7 +7,7 @@ import { useEffect, useState } from "preact/hooks";
 import { useActions } from "../actions";
 import { ApiError, messageOf, post } from "../api";
 import { keysOn, switchKeys } from "../keys";
-import { Empty, Explained, Notice, Section, Skeleton, Switch, useLoaded, useTitle } from "../parts";
+import { Empty, Explained, Notice, Section, Skeleton, Switch, useDraft, useLoaded, useTitle } from "../parts";
 import { patchSpec } from "../patch";
 import { askToSave } from "../savedialog";
 import { keyOf, table } from "../store";
@@ -237,11 +237,21 @@ function Input({ id, field, value, set, invalid }: { id: string; field: Settings
   const common = { id, "aria-describedby": `${id}-help ${id}-problem`, "aria-invalid": invalid };
   switch (field.type) {
     case "lines":
-      return <textarea {...common} rows={4} spellcheck={false} value={((value as string[] | undefined) ?? []).join("\n")} onChange={(e) => set(nonEmpty(e.currentTarget.value.split("\n").map((each) => each.trim()).filter(Boolean)))} />;
+      return <Lines {...common} lines={(value as string[] | undefined) ?? []} set={(lines) => set(nonEmpty(lines))} />;
     case "number":
       return <input {...common} type="number" step={1} placeholder={field.standard || "none"} value={value === undefined ? "" : String(value)} onInput={(e) => set(e.currentTarget.value === "" ? undefined : Number(e.currentTarget.value))} />;
   }
   return <input {...common} type="text" class="duration" spellcheck={false} placeholder={field.standard} value={value === undefined ? "" : shortDuration(String(value))} onInput={(e) => set(e.currentTarget.value.trim() || undefined)} />;
+}
+
+function Lines({ lines, set, ...common }: { id: string; "aria-describedby": string; "aria-invalid": boolean; lines: string[]; set: (lines: string[]) => void }): JSX.Element {
+  const [draft, setDraft] = useDraft(lines.join("\n"));
+  const apply = (text: string) => {
+    const typed = text.split("\n").map((each) => each.trim()).filter(Boolean);
+    setDraft(typed.join("\n"));
+    set(typed);
+  };
+  return <textarea {...common} rows={4} spellcheck={false} value={draft} onInput={(e) => setDraft(e.currentTarget.value)} onChange={(e) => apply(e.currentTarget.value)} />;
 }
 
 // shortDuration leaves out units that are zero at the end, as in 720h0m0s.
