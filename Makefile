@@ -21,7 +21,7 @@ SIGNAL ?= TERM
 RACE := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # The timeout of the tests of a package, without the first compilation.
 TEST_TIMEOUT ?= 60m
-# go test does not run vet, which would take minutes: make verify does. Compilers and tests collect garbage less often than by
+# go test does not run vet, which would take minutes: make lint does. Compilers and tests collect garbage less often than by
 # default, which saves a sixth of their CPU.
 TEST_FLAGS = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)'
 PLAIN_FLAGS = CGO_ENABLED=0 $(TEST_FLAGS)
@@ -139,7 +139,7 @@ clean: ## Remove build output; the control plane is kept in the user's cache.
 ##@ Check
 
 .PHONY: verify
-verify: ## Check generated code, formatting, headers, modules, vet, lint, workflows and a clean tree.
+verify: ## Check generated code, formatting, headers, modules, lint, workflows and a clean tree.
 	hack/verify.sh
 
 .PHONY: lint
