@@ -15,18 +15,22 @@ USER_NAME ?=
 USER_GROUPS ?=
 SIGNAL ?= TERM
 
-# Tests are compiled in two ways: with the race detector and failpoints, and as the image is, statically. The programs that they start are
-# compiled as the tests are. -trimpath makes the compiled packages the same in every clone, so that clones share go's build cache.
-# The race detector needs a C compiler. Without one, tests run without the race detector.
-RACE := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# Tests are compiled as the image is, statically, and the programs that they start as the tests are. -trimpath makes the compiled packages
+# the same in every clone, so that clones share go's build cache.
+# With RACE=1, as in CI, the unit tests and those of test/integration run with the race detector, which takes about twice as long.
+# It needs a C compiler.
+RACE ?= 0
+with_race = $(filter 1,$(RACE))
+DETECTOR := -tags failpoints $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 # The timeout of the tests of a package, without the first compilation.
 TEST_TIMEOUT ?= 60m
 # go test does not run vet, which would take minutes: make lint does. Compilers and tests collect garbage less often than by
 # default, which saves a sixth of their CPU.
 TEST_FLAGS = GOGC=$(or $(GOGC),400) GOFLAGS='-trimpath $(GOFLAGS)'
 PLAIN_FLAGS = CGO_ENABLED=0 $(TEST_FLAGS)
-TEST = $(TEST_FLAGS) go test -vet=off -timeout $(TEST_TIMEOUT)
-PLAIN_TEST = CGO_ENABLED=0 $(TEST)
+GO_TEST = go test -vet=off -timeout $(TEST_TIMEOUT)
+TEST = $(PLAIN_FLAGS) $(GO_TEST)
+RACE_TEST = $(TEST_FLAGS) $(GO_TEST) $(DETECTOR)
 # The container images: which, their architectures, the output folder, and where to push the server's (REPOSITORY:TAG; nothing is pushed if
 # empty). That of the page is pushed to REPOSITORY-dashboard:TAG.
 IMAGES ?= slipstream,slipstream-dashboard
@@ -44,8 +48,8 @@ export VERSION ?=
 export RELEASE_OUTPUT ?= dist
 export RELEASE_PUSH ?=
 export RELEASE_KEY ?=
-# How many packages with control planes are tested at the same time: this many with the race detector, and one more
-# without. Most of their tests wait more than they compute.
+# How many packages with control planes are tested at the same time: this many of test/integration, beside them one more of the
+# others. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
 # How many packages without a control plane are tested at the same time. Many of their tests wait for controllers and use little CPU.
 PACKAGES ?= 4
@@ -116,7 +120,7 @@ page: ## Build the page of the plugin's command dashboard; needs Node.js.
 
 .PHONY: pictures
 pictures: control-plane ## Take the pictures of README and docs again, in docs/images; needs Node.js, Chromium, and Debian's package webp.
-	$(PLAIN_TEST) $(UNCACHED) -run TestPictures ./test/pictures -folder '$(CURDIR)/docs/images'
+	$(TEST) $(UNCACHED) -run TestPictures ./test/pictures -folder '$(CURDIR)/docs/images'
 
 .PHONY: manifests
 manifests: ## Render the chart to artifacts/install.yaml and to the manifest of development clusters.
@@ -168,10 +172,14 @@ SEQUENTIAL = ./pkg/access/accesspolicy ./pkg/access/egress ./pkg/access/placemen
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests of all packages, including those that kill a process at a failpoint.
+ifeq ($(RACE),1)
 	all=$$(go list ./cmd/... ./hack/... ./pkg/...) && sequential=$$(go list $(SEQUENTIAL)) || exit 1; \
-	$(TEST) $(RACE) -p '$(PACKAGES)' $(LONGEST) $$(printf '%s\n' "$$all" | grep -vxF "$$sequential")
-	$(PLAIN_TEST) -p '$(PACKAGES)' $(SEQUENTIAL)
-	$(PLAIN_TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
+	$(RACE_TEST) -p '$(PACKAGES)' $(LONGEST) $$(printf '%s\n' "$$all" | grep -vxF "$$sequential")
+	$(TEST) -p '$(PACKAGES)' $(SEQUENTIAL)
+	$(TEST) -run 'TestHostile|TestServerCapabilities' ./pkg/mirror/gitrepo
+else
+	$(TEST) -tags failpoints -p '$(PACKAGES)' $(LONGEST) ./cmd/... ./hack/... ./pkg/...
+endif
 	$(PLAIN_FLAGS) go test -C test/alerts -count=1 ./...
 	$(PLAIN_FLAGS) go test -C hack/image -count=1 ./...
 
@@ -184,12 +192,12 @@ UNCACHED = -count=1
 judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
 	$(1) && $(PLAIN_FLAGS) go run ./test/rights $(2) "$$folder"
 
-# The packages tested without the race detector, which makes the server several times slower. test/integration runs the same server with
-# it, test-faults runs bursts and storms on it with it, and the tests of pkg/ run the same controllers with it. Those with the longest
-# tests start first, here and below.
+# The packages that are always tested without the race detector, which makes the server several times slower. With RACE=1,
+# test/integration runs the same server with it, and the tests of pkg/ the same controllers; test-faults always runs bursts and storms with
+# it. The packages with the longest tests start first, here and below.
 WITHOUT_RACE = ./test/environments ./test/e2e ./test/attribution ./test/catalogs ./test/notifications ./test/pipelines ./test/replicas \
 	./test/fidelity ./test/soak ./test/devcluster
-WITH_RACE = ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
+INTEGRATION = ./test/integration/apiserver ./test/integration/serving ./test/integration/encryption ./test/integration/...
 # The packages that test what is published: the images, the chart, a release and the upgrade to it, the page, the site, and the commands of
 # the documentation.
 PUBLISHED = ./test/docs ./test/install ./test/page ./test/compatibility ./test/release ./test/image ./test/chart ./test/site ./test/container
@@ -207,14 +215,14 @@ tools = for tool in $(1); do bin/dev tool "$$tool" > /dev/null || exit 1; done
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
 	@$(call tools,helm helm3 kwok sops)
 	@# Compiling beside tests would compile some packages twice.
-	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(WITHOUT_RACE) > /dev/null
-	@$(TEST_FLAGS) go list -export -deps -test $(RACE) ./cmd/... $(WITH_RACE) > /dev/null
+	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(WITHOUT_RACE) $(if $(with_race),,$(INTEGRATION)) > /dev/null
+	@$(if $(with_race),$(TEST_FLAGS) go list -export -deps -test $(DETECTOR) ./cmd/... $(INTEGRATION) > /dev/null)
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && \
-	named=$$(go list $(WITHOUT_RACE) $(WITH_RACE) $(PUBLISHED) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
+	named=$$(go list $(WITHOUT_RACE) $(INTEGRATION) $(PUBLISHED) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
-	$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
-	$(TEST) $(RACE) $(UNCACHED) -p '$(CLUSTERS)' $(WITH_RACE) ./test/bench $$others || failed=1; \
-	$(PLAIN_TEST) $(UNCACHED) $(RIGHTS_ONLY) || failed=1; \
+	$(TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
+	$(if $(with_race),$(RACE_TEST),$(TEST)) $(UNCACHED) -p '$(CLUSTERS)' $(INTEGRATION) ./test/bench $$others || failed=1; \
+	$(TEST) $(UNCACHED) $(RIGHTS_ONLY) || failed=1; \
 	wait "$$beside" || failed=1; \
 	[ "$$failed" = 0 ]; })
 
@@ -223,34 +231,34 @@ test-published: control-plane ## Run the tests of what is published: images, cha
 	@$(call tools,cosign crane helm helm3 hugo kwok oauth2proxy sops)
 	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(PUBLISHED) > /dev/null
 	@$(PLAIN_FLAGS) $(MAKE) --silent image IMAGE_ARCHES="$$(go env GOARCH)" IMAGE_OUTPUT=bin/image-of-tests IMAGE_PUSH=
-	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(PUBLISHED),-denied)
+	$(call judged,$(TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(PUBLISHED),-denied)
 
 # The packages whose tests together use all permissions of the server's roles.
 RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/encryption ./test/integration/serving
 
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
-	$(call judged,$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && \
-		$(PLAIN_TEST) $(UNCACHED) $(RIGHTS_ONLY))
+	$(call judged,$(TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && \
+		$(TEST) $(UNCACHED) $(RIGHTS_ONLY))
 
 .PHONY: test-faults
 test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS and BURST, CHANGES, STORM.
-	$(TEST) $(RACE) -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
-	$(TEST) $(RACE) $(FAILPOINT_TESTS)
-	$(TEST) $(RACE) -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
-	$(TEST) $(RACE) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)' -burst '$(BURST)'
-	$(TEST) $(RACE) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
-	$(TEST) $(RACE) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
+	$(RACE_TEST) -run 'Killed|PowerLoss|CrashAtEveryStep|FaultAtEveryStep' ./pkg/store/bolt -faults '$(FAULTS)'
+	$(RACE_TEST) $(FAILPOINT_TESTS)
+	$(RACE_TEST) -run 'TestFaults/remote' ./pkg/mirror -outage '$(OUTAGE)'
+	$(RACE_TEST) -run 'TestKilledInMidBurst' ./test/e2e -kills '$(KILLS)' -burst '$(BURST)'
+	$(RACE_TEST) -run '(BothSignals|Admission|LateAudit)/ConcurrentUpdates' ./test/attribution -changes '$(CHANGES)'
+	$(RACE_TEST) -run 'TestStorm' ./test/catalogs -storm '$(STORM)'
 
 # At the end, a soak waits for what failures have delayed, and checks the whole history.
 .PHONY: soak
 soak: control-plane ## Let users work for MINUTES while random things fail, and check at the end that everything is equal; SEED repeats the faults of a run.
-	$(PLAIN_TEST) $(UNCACHED) -timeout "$$(($(MINUTES) + 30))m" -v -run TestSoak ./test/soak -minutes '$(MINUTES)' -seed '$(SEED)'
+	$(TEST) $(UNCACHED) -timeout "$$(($(MINUTES) + 30))m" -v -run TestSoak ./test/soak -minutes '$(MINUTES)' -seed '$(SEED)'
 
 .PHONY: test-partners
 test-partners: control-plane ## Run the tests with real partners, such as Git hosts, which are built from their Go modules (minutes, once).
 	@for tool in gitea sourcecontroller kustomizecontroller; do bin/dev tool $$tool || exit 1; done
-	$(PLAIN_TEST) $(UNCACHED) $(PARTNERS)
+	$(TEST) $(UNCACHED) $(PARTNERS)
 
 # The core of the end-to-end tests: the mirror, authors from both webhooks, the history, encrypted Secrets, catalogs, environments,
 # pipelines and the plugin.
@@ -262,7 +270,7 @@ CORE_TESTS = ./test/devcluster ./test/e2e ./test/attribution ./test/catalogs ./t
 test-versions: bin/dev ## Run the core of the end-to-end tests on CONTROL_PLANES, which are built from their Go modules (minutes, once).
 	@for each in $(or $(strip $(CONTROL_PLANES)),$(error CONTROL_PLANES names no control plane)); do \
 		export SLIPSTREAM_CONTROL_PLANE="$$each"; folder=$$(bin/dev control-plane) && echo "$$each: $$folder" && \
-		$(PLAIN_TEST) $(UNCACHED) -p '$(CLUSTERS)' -run "$$(echo '$(CORE)' | tr ' ' '|')" $(CORE_TESTS) || exit 1; \
+		$(TEST) $(UNCACHED) -p '$(CLUSTERS)' -run "$$(echo '$(CORE)' | tr ' ' '|')" $(CORE_TESTS) || exit 1; \
 	done
 
 .PHONY: bench
