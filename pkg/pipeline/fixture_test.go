@@ -5,6 +5,7 @@ package pipeline
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -186,7 +187,13 @@ func (s *fixture) reaches(what string, is func(*v1alpha1.SyncPipelineStatus) boo
 	var status *v1alpha1.SyncPipelineStatus
 	s.eventually(what, func() error {
 		if status = &s.pipeline("inventory").Status; !is(status) {
-			return fmt.Errorf("%+v", *status)
+			return testkit.Described(errors.New("the status is"), func(context.Context) string {
+				text, err := json.Marshal(status)
+				if err != nil {
+					return err.Error()
+				}
+				return string(text)
+			})
 		}
 		return nil
 	})

@@ -107,11 +107,11 @@ func (r *run) kinds() []item.Kind {
 	return []item.Kind{item.CustomResourceDefinition, item.Instance}
 }
 
-// send makes pending and rejected changes due, once everything was listed: before, the list could cause them to be sent twice.
+// send makes changes that are pending, and those that were rejected before the run, due once everything was listed: before, the list could
+// cause them to be sent twice.
 func (r *run) send() {
 	r.status.Phase = v1alpha1.PipelineRunSending
 	for _, s := range r.sinks {
-		s.ledger.Expedite(r.kinds()...)
 		s.ledger.MarkRun(r.status.ID, r.kinds()...)
 	}
 }

@@ -6,6 +6,7 @@ package ledger
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
@@ -132,12 +133,12 @@ func (c *changes) forget(key item.Key) {
 	c.unwritten.addDeleted(key)
 }
 
-// revive makes the rejected objects of kinds pending again. Their items are where those of pending changes are. The caller makes the
-// changes due.
-func (c *changes) revive(kinds []item.Kind) {
+// revive makes the rejected objects of kinds pending again, except some. Their items are where those of pending changes are. The caller
+// makes the changes due.
+func (c *changes) revive(kinds []item.Kind, except sets.Set[item.Key]) {
 	for key, o := range c.objects.all() {
 		isRejected := o.state == rejected || o.state == rejectedRemoval
-		if !isRejected || o.pending != nil || o.inBatch || !within(kinds, key.Kind) {
+		if !isRejected || o.pending != nil || o.inBatch || !within(kinds, key.Kind) || except.Has(key) {
 			continue
 		}
 		p := c.schedule.pend(o, key)

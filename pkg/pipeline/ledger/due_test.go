@@ -88,8 +88,8 @@ func TestDue(t *testing.T) {
 		"now, and updated":         {maxWait(second), now("a", 1), up("a", 2), tick(second), batch("+a:2")},
 		"removals":                 {has("a"), up("a", 2), none, gone("a"), batch("-a")},
 		"back after a removal":     {has("a"), gone("a"), tick(second), up("a", 2), tick(9 * second), none, tick(second), batch("+a:2")},
-		"expedited":                {maxWait(time.Minute), up("a", 1), none, expedite(), batch("+a:1")},
-		"expedited, another kind":  {up("a", 1), expedite(item.CustomResourceDefinition), none, expedite(item.Instance), batch("+a:1")},
+		"expedited":                {maxWait(time.Minute), up("a", 1), none, expedite, batch("+a:1")},
+		"marked, another kind":     {up("a", 1), marks(0, item.CustomResourceDefinition), none, marks(1, item.Instance), batch("+a:1")},
 		"marked":                   {maxWait(time.Minute), up("a", 1), marks(1), batch("+a:1")},
 		"full":                     {maxWait(time.Minute), maxItems(2), now("a", 1), none, now("b", 1), batch("+a:1 +b:1")},
 		"not full":                 {maxWait(5 * second), maxItems(2), now("a", 1), tick(4 * second), none, tick(second), batch("+a:1")},
@@ -183,6 +183,28 @@ func TestRunCountsWhatIsSentBeforeItIsMarked(t *testing.T) {
 	progress(3, 3, 1)(s)
 	s.MarkRun("next")
 	progress(0, 0, 0)(s)
+}
+
+// TestRunSendsARefusedObjectOnce checks that MarkRun sends what was rejected before StartRun, and nothing that was rejected since.
+func TestRunSendsARefusedObjectOnce(t *testing.T) {
+	s := newFixture(t)
+	now("early", 1)(s)
+	batch("+early:1")(s)
+	s.rejected()
+	s.StartRun("run")
+	now("a", 1)(s)
+	batch("+a:1")(s)
+	s.rejected()
+	progress(1, 1, 1)(s)
+	marks(2)(s)
+	batch("+early:1")(s)
+	s.rejected()
+	progress(2, 2, 2)(s)
+	// The next run sends both.
+	s.StartRun("next")
+	if got := s.MarkRun("next"); got != 2 {
+		t.Errorf("%d marked changes of the next run, want 2", got)
+	}
 }
 
 func TestRetain(t *testing.T) {

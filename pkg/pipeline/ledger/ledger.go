@@ -160,12 +160,12 @@ func (l *Ledger) RetainTypes(keep func(kind item.Kind, apiVersion, objectKind st
 	})
 }
 
-// Expedite makes all pending changes of kinds due at once, and rejected objects pending. No kinds means all.
-func (l *Ledger) Expedite(kinds ...item.Kind) {
+// Expedite makes all pending changes due at once, and rejected objects pending.
+func (l *Ledger) Expedite() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.changes.revive(kinds)
-	l.schedule.expedite(kinds)
+	l.changes.revive(nil, nil)
+	l.schedule.expedite(nil)
 }
 
 // StartRun counts everything of kinds that is sent from now on for a run, until MarkRun. The previous run does not count any more. No kinds
@@ -176,11 +176,13 @@ func (l *Ledger) StartRun(id string, kinds ...item.Kind) {
 	l.run.start(id, kinds)
 }
 
-// MarkRun makes all pending changes of kinds due at once and counts them for a run. It returns their number, with what was sent since
-// StartRun if that was for the same run. The previous run does not count any more. No kinds means all.
+// MarkRun makes all pending changes of kinds due at once, and rejected objects pending, except those that were rejected since StartRun was
+// called for the same run. It counts these changes for the run, and returns their number, with what was sent since StartRun. The previous
+// run does not count any more. No kinds means all.
 func (l *Ledger) MarkRun(id string, kinds ...item.Kind) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.changes.revive(kinds, l.run.refusedBy(id))
 	l.run.close(id)
 	for p := range l.schedule.all() {
 		l.run.mark(p, within(kinds, p.key.Kind))

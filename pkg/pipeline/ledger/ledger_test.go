@@ -45,10 +45,10 @@ func batch(want string) step {
 	}
 }
 
-func none(s *fixture)                  { s.Helper(); s.none() }
-func delivered(names ...string) step   { return func(s *fixture) { s.Helper(); s.delivered(names...) } }
-func rejected(names ...string) step    { return func(s *fixture) { s.Helper(); s.rejected(names...) } }
-func expedite(kinds ...item.Kind) step { return func(s *fixture) { s.Expedite(kinds...) } }
+func none(s *fixture)                { s.Helper(); s.none() }
+func delivered(names ...string) step { return func(s *fixture) { s.Helper(); s.delivered(names...) } }
+func rejected(names ...string) step  { return func(s *fixture) { s.Helper(); s.rejected(names...) } }
+func expedite(s *fixture)            { s.Expedite() }
 
 // restart opens the ledger again, without what was not written.
 func restart(s *fixture) { s.Helper(); s.open() }
@@ -144,7 +144,7 @@ func stories() map[string][]step {
 			now("a", 1), batch("+a:1"), rejected(), now("a", 2), batch("+a:2"), delivered(), counts(1, 0, 0), none,
 		},
 		"again what was rejected": {
-			now("a", 1), batch("+a:1"), rejected(), expedite(), counts(0, 1, 1), batch("+a:1"), delivered(), counts(1, 0, 0), none,
+			now("a", 1), batch("+a:1"), rejected(), expedite, counts(0, 1, 1), batch("+a:1"), delivered(), counts(1, 0, 0), none,
 		},
 		"rejected and again": {now("a", 1), batch("+a:1"), rejected(), again("a", 1), batch("+a:1"), delivered(), none},
 		"rejected and gone":  {now("a", 1), batch("+a:1"), rejected(), gone("a"), batch("-a"), delivered(), none, rowsOf()},
@@ -159,7 +159,7 @@ func stories() map[string][]step {
 		},
 		"again what was rejected, a removal": {
 			has("a"), gone("a"), batch("-a"), rejected(), counts(0, 0, 1), gone("a"),
-			retain(), none, expedite(), batch("-a"), delivered(), none, rowsOf(),
+			retain(), none, expedite, batch("-a"), delivered(), none, rowsOf(),
 		},
 		"removal rejected, and back": {
 			has("a"), gone("a"), batch("-a"), rejected(), now("a", 1), batch("+a:1"), delivered(), counts(1, 0, 0), none,
@@ -192,7 +192,7 @@ func stories() map[string][]step {
 		"again, and changed": {has("a"), again("a", 1), now("a", 2), batch("+a:2"), delivered(), none},
 		"again in the batch": {now("a", 1), batch("+a:1"), again("a", 1), delivered(), batch("+a:1"), delivered(), none},
 		"kinds apart": {
-			crd("x", 1), up("a", 1), tick(10 * second), expedite(item.CustomResourceDefinition),
+			crd("x", 1), up("a", 1), tick(10 * second), marks(1, item.CustomResourceDefinition),
 			batch("+x:1"), delivered(), batch("+a:1"), delivered(), none,
 		},
 		"a list": {has("a", "b"), retain("b"), batch("-a"), delivered(), counts(1, 0, 0), none, rowsOf("b")},

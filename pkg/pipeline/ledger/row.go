@@ -64,7 +64,10 @@ func encodeRow(key item.Key, o *object, b *batchState, text []byte) []byte {
 	return append(append(head, '\n'), r.item...)
 }
 
-var errMalformed = errors.New("it is not as this version writes it")
+var (
+	errMalformed = errors.New("it is not as this version writes it")
+	errOtherItem = errors.New("its row has another item")
+)
 
 // decodeRow decodes the row of an object. It returns an unreadableError if it fails.
 func decodeRow(value []byte) (row, error) {

@@ -69,8 +69,11 @@ func (r rows) item(ctx context.Context, object item.Key, digest [16]byte) ([]byt
 		return nil, err
 	}
 	stored, err := item.Unmarshal(row.item)
-	if err != nil || stored.Digest() != digest {
-		return nil, &unreadableError{fmt.Errorf("its row has no such item: %w", err)}
+	if err != nil {
+		return nil, &unreadableError{fmt.Errorf("decode the item of its row: %w", err)}
+	}
+	if stored.Digest() != digest {
+		return nil, &unreadableError{errOtherItem}
 	}
 	return row.item, nil
 }

@@ -6,6 +6,8 @@ package ledger
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/configbutler/slipstream/pkg/pipeline/item"
 )
 
@@ -23,11 +25,13 @@ type run struct {
 	// open reports whether nothing was marked yet. Until then, everything of the early kinds that is sent counts.
 	open  bool
 	early []item.Kind
+	// refused are the objects that the sink has rejected while the run was open. The run does not send them again.
+	refused sets.Set[item.Key]
 }
 
 // start starts a run that counts everything of kinds that is sent from now on. No kinds means all.
 func (r *run) start(id string, kinds []item.Kind) {
-	*r = run{id: id, open: true, early: slices.Clone(kinds)}
+	*r = run{id: id, open: true, early: slices.Clone(kinds), refused: sets.New[item.Key]()}
 }
 
 // close ends the time before changes are marked, and starts the run if it is not the current one.
@@ -35,7 +39,15 @@ func (r *run) close(id string) {
 	if r.id != id || !r.open {
 		*r = run{id: id}
 	}
-	r.open = false
+	r.open, r.refused = false, nil
+}
+
+// refusedBy returns the objects that the sink has rejected since a run was started.
+func (r *run) refusedBy(id string) sets.Set[item.Key] {
+	if r.id != id {
+		return nil
+	}
+	return r.refused
 }
 
 // mark records whether a pending change counts for the run.
@@ -57,7 +69,9 @@ func (r *run) countChange(p *pending, refused bool) {
 func (r *run) countEntry(e *entry, refused bool) {
 	if r.open && within(r.early, e.change.key.Kind) {
 		r.progress.Total++
-		r.count(refused)
+		if r.count(refused); refused {
+			r.refused.Insert(e.change.key)
+		}
 		return
 	}
 	r.countChange(e.change, refused)

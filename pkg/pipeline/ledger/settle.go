@@ -17,7 +17,7 @@ func (l *Ledger) Delivered(ctx context.Context, id string, keys []item.Key) erro
 	return l.settleAll(ctx, id, keys, delivered)
 }
 
-// Rejected records that the sink rejected objects of a batch. They are sent again when they change, or after Expedite. An error
+// Rejected records that the sink rejected objects of a batch. They are sent again when they change, or after Expedite or MarkRun. An error
 // means the same as that of Delivered.
 func (l *Ledger) Rejected(ctx context.Context, id string, keys []item.Key) error {
 	return l.settleAll(ctx, id, keys, rejected)
