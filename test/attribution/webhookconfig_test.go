@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -57,14 +57,7 @@ func filesOfThePlugin(t *testing.T, s *testCluster) {
 // webhookConfig writes the files to a folder, and returns the flags of kube-apiserver that the plugin prints.
 func (s *testCluster) webhookConfig(t *testing.T, dir string) (flags []string) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plugin := devcluster.Kubectl{User: s.Admin()}
-	if plugin.Program, err = programs.Product(t.Context(), root, "cmd/kubectl-slipstream"); err != nil {
-		t.Fatal(err)
-	}
+	plugin := clustertest.Plugin(t, s.Admin())
 	address := strings.TrimPrefix(s.Env(devcluster.EnvServerURL), "https://")
 	out, err := plugin.Run(t.Context(), "webhook-config", "--dir", dir, "--node-dir", dir, "--address", address)
 	if err != nil {

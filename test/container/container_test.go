@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/configbutler/slipstream/test/container"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 func TestContainerShowsTheImageAndItsMountsOnly(t *testing.T) {
@@ -101,14 +101,7 @@ func probe(t *testing.T) (container.Spec, string) {
 	if err := os.WriteFile(filepath.Join(config, "file"), []byte("content"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	module, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	support, err := programs.Product(t.Context(), module, "hack/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	support := clustertest.Program(t, "hack/dev")
 	return container.Spec{
 		Root: root, ReadOnlyRoot: true, Args: []string{"/probe"}, Env: []string{"NAME=value"},
 		Mounts: []container.Mount{{HostPath: data, Path: "/data"}, {HostPath: config, Path: "/config", ReadOnly: true}},

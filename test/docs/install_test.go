@@ -18,7 +18,6 @@ import (
 	"github.com/configbutler/slipstream/test/container"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/node"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/image"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
@@ -36,10 +35,7 @@ func TestInstall(t *testing.T) {
 	container.NeedRoot(t)
 	root := moduleRoot(t)
 	build(t)
-	support, err := programs.Product(t.Context(), root, "hack/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	support := clustertest.Program(t, "hack/dev")
 	cluster := clustertest.Start(t, devcluster.Options{
 		SupportProgram: support, Denials: "helm uninstall deletes the server's roles before its Pod has exited",
 	})

@@ -40,10 +40,7 @@ type reverser struct {
 func newReverser(t *testing.T) *reverser {
 	t.Helper()
 	root := moduleRoot(t)
-	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := clustertest.Program(t, "cmd/slipstream")
 	cluster := clustertest.Start(t, devcluster.Options{ServerProgram: program, Audit: true, ServerArgs: []string{longestWait}})
 	return &reverser{
 		cluster: cluster, admin: cluster.Kubectl(cluster.Admin()), program: program,

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -31,14 +31,7 @@ func newSmallDisk(t *testing.T, mebibytes int) smallDisk {
 	if out, err := probe.CombinedOutput(); err != nil {
 		t.Skipf("cannot mount a disk in a user namespace: %v: %s", err, out)
 	}
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := clustertest.Program(t, "cmd/slipstream")
 	wrapped := filepath.Join(dir, "slipstream")
 	writeFile(t, wrapped, fmt.Sprintf(`#!/bin/sh
 for argument; do case "$argument" in --data-dir=*) folder=${argument#*=} ;; esac; done

@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // servesMCP asks the plugin's program, on its standard input and output, what changed and what it was before.
@@ -70,10 +70,7 @@ func servesMCP(t *testing.T, s *shop) {
 // assistant starts the plugin's program with an MCP client, and returns a function that calls a tool, which must not fail.
 func (s *shop) assistant(t *testing.T) (ask func(tool string, arguments map[string]any) string) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	must(t, err)
-	program, err := programs.Product(t.Context(), root, "cmd/kubectl-slipstream")
-	must(t, err)
+	program := clustertest.Program(t, "cmd/kubectl-slipstream")
 	// The plugin ends when the client closes its input.
 	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, "mcp", "-n", s.Namespace, "--kubeconfig", string(s.Admin()), "--cache-dir", t.TempDir())
 	var log strings.Builder

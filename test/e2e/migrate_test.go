@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -24,14 +24,7 @@ import (
 // without a change may be made.
 func TestMigration(t *testing.T) {
 	t.Parallel()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := clustertest.Program(t, "cmd/slipstream")
 	s := newTestCluster(t, devcluster.Options{ServerProgram: program})
 	client := mirrortest.Client(t, s.Admin())
 	m := s.newMirror(t, "moved")

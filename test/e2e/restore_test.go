@@ -21,7 +21,7 @@ import (
 	"github.com/configbutler/slipstream/pkg/generated/clientset/versioned"
 	"github.com/configbutler/slipstream/pkg/generated/informers/externalversions"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -29,14 +29,7 @@ import (
 // twice.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := clustertest.Program(t, "cmd/slipstream")
 	s := newTestCluster(t, devcluster.Options{ServerProgram: program})
 	o := &operator{testCluster: s, program: program, file: filepath.Join(t.TempDir(), "backup.tar")}
 	m := s.newMirror(t, "restored")

@@ -43,10 +43,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &testCluster{root: root, nodeDir: t.TempDir()}
-	if s.support, err = programs.Product(t.Context(), root, "hack/dev"); err != nil {
-		t.Fatal(err)
-	}
+	s := &testCluster{root: root, nodeDir: t.TempDir(), support: clustertest.Program(t, "hack/dev")}
 	if s.image, err = image.Make(t.Context(), root, t.TempDir(), image.Server); err != nil {
 		t.Fatal(err)
 	}

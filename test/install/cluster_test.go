@@ -53,10 +53,7 @@ func newTestCluster(t *testing.T) *testCluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	support, err := programs.Product(t.Context(), root, "hack/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	support := clustertest.Program(t, "hack/dev")
 	s := &testCluster{root: root, helm: tool(t, root, programs.Helm), helm3: tool(t, root, programs.Helm3)}
 	cluster := clustertest.Start(t, devcluster.Options{
 		SupportProgram: support, Denials: "helm uninstall deletes the server's roles before its Pod has exited",

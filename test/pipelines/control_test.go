@@ -16,8 +16,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/people"
 	"github.com/configbutler/slipstream/test/testkit/receivertest"
@@ -85,14 +84,7 @@ func (c *fixture) expectPaths(t *testing.T, r *receiver, want ...string) {
 // testPlugin requests syncs with the plugin of kubectl.
 func (c *fixture) testPlugin(t *testing.T, r *receiver) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	plugin := devcluster.Kubectl{User: c.eve.Kubectl.User}
-	if plugin.Program, err = programs.Product(t.Context(), root, "cmd/kubectl-slipstream"); err != nil {
-		t.Fatal(err)
-	}
+	plugin := clustertest.Plugin(t, c.eve.Kubectl.User)
 	c.relabel(t, "first", "tier=front")
 	c.waitForPending(t, 1)
 	for _, test := range []struct{ scope, message string }{{"crds", "knew what there is"}, {"instances", "index took 1"}} {

@@ -19,7 +19,6 @@ import (
 	"github.com/configbutler/slipstream/test/container"
 	"github.com/configbutler/slipstream/test/devcluster"
 	"github.com/configbutler/slipstream/test/devcluster/node"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/image"
 	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
@@ -70,14 +69,7 @@ func (b *built) testInstall(t *testing.T) {
 // newInstallation starts a cluster whose node has the images of the release, by digest.
 func (b *built) newInstallation(t *testing.T) *installation {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	support, err := programs.Product(t.Context(), root, "hack/dev")
-	if err != nil {
-		t.Fatal(err)
-	}
+	support := clustertest.Program(t, "hack/dev")
 	cluster := clustertest.Start(t, devcluster.Options{SupportProgram: support})
 	s := &installation{AdminCluster: mirrortest.AdminClusterOf(t, cluster), built: b}
 	tools := t.TempDir()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 	"github.com/configbutler/slipstream/test/testkit/notifytest"
 	"github.com/configbutler/slipstream/test/testkit/people"
@@ -158,14 +158,7 @@ func newSoak(t *testing.T) *soak {
 // start starts the cluster. The server connects to kube-apiserver through a gateway, and has its stores on the disk.
 func (s *soak) start(t *testing.T) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := clustertest.Program(t, "cmd/slipstream")
 	folder := t.TempDir()
 	program, arguments := filepath.Join(folder, "slipstream"), filepath.Join(folder, "arguments")
 	enter, stores := "", ""

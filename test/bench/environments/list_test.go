@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/configbutler/slipstream/pkg/apis/configbutler/v1alpha1"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 	"github.com/configbutler/slipstream/test/testkit/mirrortest"
 )
 
@@ -96,14 +96,7 @@ func (s *testCluster) list(b *testing.B) {
 // showStatus measures how long the plugin takes to show all environments, and its memory.
 func (s *testCluster) showStatus(b *testing.B) {
 	b.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		b.Fatal(err)
-	}
-	program, err := programs.Product(b.Context(), root, "cmd/kubectl-slipstream")
-	if err != nil {
-		b.Fatal(err)
-	}
+	program := clustertest.Program(b, "cmd/kubectl-slipstream")
 	var took []time.Duration
 	var peak int64
 	for range listRounds {

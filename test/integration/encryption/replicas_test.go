@@ -16,8 +16,8 @@ import (
 
 	"github.com/configbutler/slipstream/pkg/store/encryption"
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
 	"github.com/configbutler/slipstream/test/testkit"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // TestReplicas has two servers share keys and rotate them, with minimal permissions. Each server must decrypt rows of the other one,
@@ -57,14 +57,7 @@ var rotated = regexp.MustCompile(`(?m)^key (\S+) added to Secret ` + devcluster.
 // rotate adds a key with the command of the program, and returns its name.
 func (s *testCluster) rotate(t *testing.T) (key string) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := clustertest.Program(t, "cmd/slipstream")
 	out, err := exec.CommandContext(t.Context(), program, "store", "rotate-key", "--storage-backend=etcd3",
 		"--namespace="+devcluster.ServerNamespace, "--kubeconfig="+string(s.ServerAccount())).CombinedOutput()
 	found := rotated.FindSubmatch(out)

@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/configbutler/slipstream/test/devcluster"
-	"github.com/configbutler/slipstream/test/devcluster/programs"
+	"github.com/configbutler/slipstream/test/testkit/clustertest"
 )
 
 // Wire forwards connections to an address, and can be interrupted.
@@ -90,14 +90,7 @@ func (w *Wire) Sever(cut bool) {
 // NewWiredCluster starts a cluster whose server connects to kube-apiserver through a Wire.
 func NewWiredCluster(t testing.TB, options devcluster.Options) (*AdminCluster, *Wire) {
 	t.Helper()
-	root, err := programs.ModuleRoot(".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := programs.Product(t.Context(), root, "cmd/slipstream")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := clustertest.Program(t, "cmd/slipstream")
 	// The first start determines the address of kube-apiserver. The second one uses the wire.
 	dir := t.TempDir()
 	arguments := filepath.Join(dir, "arguments")
