@@ -188,9 +188,9 @@ endif
 UNCACHED = -count=1
 
 # Runs tests whose clusters record the permissions that the server used, and checks that its roles grant exactly these; with the option
-# -denied, that they grant these.
-judged = @folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && export SLIPSTREAM_RIGHTS="$$folder" && \
-	$(1) && $(PLAIN_FLAGS) go run ./test/rights $(2) "$$folder"
+# -denied, that they grant these. If SLIPSTREAM_RIGHTS names a folder, the records are kept there, for a check of the tests of several targets.
+judged = @folder=$${SLIPSTREAM_RIGHTS:-$$(mktemp -d)} && { [ -n "$$SLIPSTREAM_RIGHTS" ] || trap 'rm -rf "$$folder"' EXIT; } && \
+	export SLIPSTREAM_RIGHTS="$$folder" && $(1) && $(PLAIN_FLAGS) go run ./test/rights $(2) "$$folder"
 
 # The packages that are always tested without the race detector, which makes the server several times slower. With RACE=1,
 # test/integration runs the same server with it, and the tests of pkg/ the same controllers; test-faults always runs bursts and storms with
@@ -201,8 +201,6 @@ INTEGRATION = ./test/integration/apiserver ./test/integration/serving ./test/int
 # The packages that test what is published: the images, the chart, a release and the upgrade to it, the page, the site, and the commands of
 # the documentation.
 PUBLISHED = ./test/docs ./test/install ./test/page ./test/compatibility ./test/release ./test/image ./test/chart ./test/site ./test/container
-# The tests outside of WITHOUT_RACE that use the remaining permissions of the server's roles.
-RIGHTS_ONLY = -run 'TestManifests|TestInstall$$/^Replicas$$' ./test/docs ./test/install
 # The folders of benchmarks, whose packages have no tests. All other packages need no control plane.
 BENCHMARKS = ./test/bench/...
 # The tests with real partners, which make test-partners runs.
@@ -212,7 +210,7 @@ PARTNERS = ./test/partners/...
 tools = for tool in $(1); do bin/dev tool "$$tool" > /dev/null || exit 1; done
 
 .PHONY: test-integration
-test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant exactly what they need.
+test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant what they need.
 	@$(call tools,helm helm3 kwok sops)
 	@# Compiling beside tests would compile some packages twice.
 	@$(PLAIN_FLAGS) go list -export -deps -test ./cmd/... $(WITHOUT_RACE) $(if $(with_race),,$(INTEGRATION)) > /dev/null
@@ -222,9 +220,8 @@ test-integration: control-plane ## Run the tests on real control planes, and che
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
 	$(TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
 	$(if $(with_race),$(RACE_TEST),$(TEST)) $(UNCACHED) -p '$(CLUSTERS)' $(INTEGRATION) ./test/bench $$others || failed=1; \
-	$(TEST) $(UNCACHED) $(RIGHTS_ONLY) || failed=1; \
 	wait "$$beside" || failed=1; \
-	[ "$$failed" = 0 ]; })
+	[ "$$failed" = 0 ]; },-denied)
 
 .PHONY: test-published
 test-published: control-plane ## Run the tests of what is published: images, chart, release, upgrade, page, site and the commands of the documentation.
@@ -233,13 +230,18 @@ test-published: control-plane ## Run the tests of what is published: images, cha
 	@$(PLAIN_FLAGS) $(MAKE) --silent image IMAGE_ARCHES="$$(go env GOARCH)" IMAGE_OUTPUT=bin/image-of-tests IMAGE_PUSH=
 	$(call judged,$(TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(PUBLISHED),-denied)
 
-# The packages whose tests together use all permissions of the server's roles.
+# The packages, and the tests of PUBLISHED, that together use all permissions of the server's roles.
 RIGHTS_TESTS = ./test/e2e ./test/catalogs ./test/environments ./test/pipelines ./test/integration/encryption ./test/integration/serving
+RIGHTS_PUBLISHED = -run 'TestManifests|TestInstall$$/^Replicas$$' ./test/docs ./test/install
 
 .PHONY: test-rights
 test-rights: control-plane ## Check that the server's roles grant exactly what it needs, with as few tests as possible.
 	$(call judged,$(TEST) $(UNCACHED) -p '$(CLUSTERS)' $(RIGHTS_TESTS) && \
-		$(TEST) $(UNCACHED) $(RIGHTS_ONLY))
+		$(TEST) $(UNCACHED) $(RIGHTS_PUBLISHED))
+
+.PHONY: check-rights
+check-rights: ## Check that the server's roles grant exactly what the tests needed that have written to the folder SLIPSTREAM_RIGHTS.
+	@$(PLAIN_FLAGS) go run ./test/rights "$$SLIPSTREAM_RIGHTS"
 
 .PHONY: test-faults
 test-faults: control-plane ## Repeat crashes and power loss of the store, for FAULTS each, and other faults: OUTAGE, KILLS and BURST, CHANGES, STORM.
