@@ -48,8 +48,8 @@ export VERSION ?=
 export RELEASE_OUTPUT ?= dist
 export RELEASE_PUSH ?=
 export RELEASE_KEY ?=
-# How many packages with control planes are tested at the same time: this many of test/integration, beside them one more of the
-# others. Most of their tests wait more than they compute.
+# How many packages with control planes are tested at the same time: twice as many and one more; with the race detector, this many of
+# test/integration. Most of their tests wait more than they compute.
 CLUSTERS ?= 2
 # How many packages without a control plane are tested at the same time. Many of their tests wait for controllers and use little CPU.
 PACKAGES ?= 4
@@ -209,6 +209,15 @@ PARTNERS = ./test/partners/...
 # Builds tools, in a shell command. Compiling beside tests would take minutes of their time.
 tools = for tool in $(1); do bin/dev tool "$$tool" > /dev/null || exit 1; done
 
+# The packages on control planes and what they are built on, with the number of packages at a time. With the race detector, these are two runs.
+ifeq ($(RACE),1)
+cluster_tests = $(TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
+	$(RACE_TEST) $(UNCACHED) -p '$(CLUSTERS)' $(INTEGRATION) ./test/bench $$others || failed=1; \
+	wait "$$beside" || failed=1
+else
+cluster_tests = $(TEST) $(UNCACHED) -p $$((2 * $(CLUSTERS) + 1)) $(WITHOUT_RACE) $(INTEGRATION) ./test/bench $$others || failed=1
+endif
+
 .PHONY: test-integration
 test-integration: control-plane ## Run the tests on real control planes, and check that the server's roles grant what they need.
 	@$(call tools,helm helm3 kwok sops)
@@ -218,9 +227,7 @@ test-integration: control-plane ## Run the tests on real control planes, and che
 	$(call judged,{ failed=0; all=$$(go list ./test/...) && \
 	named=$$(go list $(WITHOUT_RACE) $(INTEGRATION) $(PUBLISHED) $(BENCHMARKS) $(PARTNERS)) || exit 1; \
 	others=$$(printf '%s\n' "$$all" | grep -vxF "$$named"); \
-	$(TEST) $(UNCACHED) -p $$(($(CLUSTERS) + 1)) $(WITHOUT_RACE) & beside=$$!; \
-	$(if $(with_race),$(RACE_TEST),$(TEST)) $(UNCACHED) -p '$(CLUSTERS)' $(INTEGRATION) ./test/bench $$others || failed=1; \
-	wait "$$beside" || failed=1; \
+	$(cluster_tests); \
 	[ "$$failed" = 0 ]; },-denied)
 
 .PHONY: test-published
