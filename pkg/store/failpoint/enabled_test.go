@@ -6,6 +6,7 @@
 package failpoint
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -20,9 +21,9 @@ func TestMain(m *testing.M) {
 	}
 	for range 3 {
 		Reach("other")
-		os.Stdout.WriteString("before\n")
+		fmt.Println("before")
 		Reach("step")
-		os.Stdout.WriteString("after\n")
+		fmt.Println("after")
 	}
 	os.Exit(0)
 }
