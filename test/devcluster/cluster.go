@@ -160,12 +160,12 @@ func (c *Cluster) findPrograms(ctx context.Context) error {
 		}
 	}
 	if options.SupportProgram == "" {
-		if options.SupportProgram, err = programs.Product(ctx, root, "hack/dev"); err != nil {
+		if options.SupportProgram, err = programs.ProductOnce(ctx, root, "hack/dev"); err != nil {
 			return err
 		}
 	}
 	if options.Server && options.ServerProgram == "" {
-		if options.ServerProgram, err = programs.Product(ctx, root, "cmd/slipstream"); err != nil {
+		if options.ServerProgram, err = programs.ProductOnce(ctx, root, "cmd/slipstream"); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/configbutler/slipstream/pkg/store/failpoint"
 	"github.com/configbutler/slipstream/test/devcluster/filelock"
@@ -24,6 +25,18 @@ import (
 // once. Product can be called by several processes concurrently.
 func Product(ctx context.Context, root, path string) (string, error) {
 	return product(ctx, root, path, failpoint.Enabled)
+}
+
+// once has a function for each program that this process has asked ProductOnce for.
+var once sync.Map
+
+// ProductOnce is Product for a process during which the source does not change: it builds when the process needs the program for the first
+// time. The go command takes most of a second of processor time also for a program that is up to date.
+func ProductOnce(ctx context.Context, root, path string) (string, error) {
+	build, _ := once.LoadOrStore(filepath.Join(root, path), sync.OnceValues(func() (string, error) {
+		return Product(context.WithoutCancel(ctx), root, path)
+	}))
+	return build.(func() (string, error))()
 }
 
 // ProductWithFailpoints is Product with failpoints also if the caller has none.

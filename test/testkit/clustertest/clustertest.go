@@ -8,7 +8,6 @@ import (
 	"context"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,17 +21,11 @@ import (
 const stopLimit = 5 * time.Minute
 
 // Start starts a cluster that is stopped when the test ends; a failure to stop it fails the
-// test. Start sets the folder of the options, and builds the programs that they do not name. Progress is written to the test's log.
+// test. Start sets the folder of the options. Progress is written to the test's log.
 func Start(t testing.TB, options devcluster.Options) *devcluster.Cluster {
 	t.Helper()
 	options.Dir = filepath.Join(t.TempDir(), "cluster")
 	options.Progress = writer{t}
-	if options.SupportProgram == "" {
-		options.SupportProgram = Program(t, "hack/dev")
-	}
-	if options.Server && options.ServerProgram == "" {
-		options.ServerProgram = Program(t, "cmd/slipstream")
-	}
 	cluster, err := devcluster.Start(t.Context(), options)
 	if err != nil {
 		t.Fatalf("start a development cluster: %v", err)
@@ -54,21 +47,14 @@ func Plugin(t testing.TB, user devcluster.Kubeconfig) devcluster.Kubectl {
 	return devcluster.Kubectl{Program: Program(t, "cmd/kubectl-slipstream"), User: user}
 }
 
-// built are the programs that this process has built, each with a function that returns its path.
-var built sync.Map
-
-// Program returns the path of a program of the module, such as cmd/slipstream. It is built when the process needs it for the first time,
-// as the process was: with the race detector, for instance.
+// Program returns the path of a program of the module, such as cmd/slipstream, from programs.ProductOnce.
 func Program(t testing.TB, packagePath string) string {
 	t.Helper()
-	build, _ := built.LoadOrStore(packagePath, sync.OnceValues(func() (string, error) {
-		root, err := programs.ModuleRoot(".")
-		if err != nil {
-			return "", err
-		}
-		return programs.Product(context.WithoutCancel(t.Context()), root, packagePath)
-	}))
-	program, err := build.(func() (string, error))()
+	root, err := programs.ModuleRoot(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := programs.ProductOnce(t.Context(), root, packagePath)
 	if err != nil {
 		t.Fatal(err)
 	}
